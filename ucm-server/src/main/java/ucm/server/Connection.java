@@ -8,6 +8,7 @@ import java.security.MessageDigest;
 import java.security.Principal;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.Consumer;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -16,7 +17,7 @@ import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.cli.runtime.ProductVersion;
 import ucm.server.device.DeviceCopies;
-import ucm.server.protocol.CopyMessage;
+import ucm.server.protocol.DeviceFields.CopyMessage;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
@@ -26,7 +27,7 @@ import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.PlanMessage;
-import ucm.server.protocol.PlannedMessage;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.session.EngineSession;
@@ -169,13 +170,9 @@ final class Connection implements Runnable, AutoCloseable {
         int flags = opened.savesGenerated() ? SAVES_GENERATED : 0;
         send(new FrameWriter(MessageType.OPENED_SCHEDULER, sequence).u8(flags));
       }
-      case MessageType.LOOKUP -> {
-        LookupMessage message = body.record(LookupMessage.class);
-        scheduler()
-            .lookup(
-                message,
-                found -> answer(new FrameWriter(MessageType.FOUND, sequence).record(found)));
-      }
+      case MessageType.LOOKUP ->
+          scheduler()
+              .lookup(body.record(LookupMessage.class), answers(MessageType.FOUND, sequence));
       case MessageType.PLAN -> {
         PlannedMessage planned = scheduler().plan(body.record(PlanMessage.class));
         if (sequence != 0) {
@@ -222,17 +219,9 @@ final class Connection implements Runnable, AutoCloseable {
       case MessageType.OPEN_NAMED ->
           opened(sequence, openEngine(body).openNamed(NamedFields.read(body)));
       case MessageType.EXISTS -> named().exists(body.ids(), count -> count(sequence, count));
-      case MessageType.LEASE ->
-          named()
-              .lease(
-                  body.ids(),
-                  leased -> answer(new FrameWriter(MessageType.LEASED, sequence).record(leased)));
+      case MessageType.LEASE -> named().lease(body.ids(), answers(MessageType.LEASED, sequence));
       case MessageType.RESERVE ->
-          named()
-              .reserve(
-                  body.ids(),
-                  reserved ->
-                      answer(new FrameWriter(MessageType.RESERVED, sequence).record(reserved)));
+          named().reserve(body.ids(), answers(MessageType.RESERVED, sequence));
       case MessageType.COMMIT -> named().commit(body.u64(), count -> count(sequence, count));
       case MessageType.COPY -> copy(sequence, CopyMessage.read(body));
       case MessageType.LOADED -> engineOfWorker().loaded(rank, body.longs(), body.longs());
@@ -253,6 +242,10 @@ final class Connection implements Runnable, AutoCloseable {
       throw ProtocolException.bad("the worker is to be opened by OPEN_NAMED first");
     }
     return named;
+  }
+
+  private <T extends Record> Consumer<T> answers(int type, int sequence) {
+    return body -> answer(new FrameWriter(type, sequence).record(body));
   }
 
   private void count(int sequence, int count) {

@@ -18,10 +18,10 @@ import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 import ucm.api.BlockIds;
 import ucm.server.protocol.FrameReader;
-import ucm.server.protocol.LeasedMessage;
 import ucm.server.protocol.MessageType;
-import ucm.server.protocol.PlannedMessage;
-import ucm.server.protocol.ReservedMessage;
+import ucm.server.protocol.NamedFields.LeasedMessage;
+import ucm.server.protocol.NamedFields.ReservedMessage;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /** Workers that name their blocks by themselves, over the socket, with blocks in files. */
 final class NamedBlocksTest {

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import ucm.pipeline.connector.engine.ScheduledRequest;
-import ucm.server.protocol.FoundMessage;
 import ucm.server.protocol.FrameReader;
+import ucm.server.protocol.LookupMessage.FoundMessage;
 
 /** What the scheduler side remembers of a request until it is finished. */
 final class RemoteRequest {

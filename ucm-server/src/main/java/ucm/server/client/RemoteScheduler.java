@@ -21,13 +21,13 @@ import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.engine.StepPlan;
 import ucm.server.protocol.EngineFields;
-import ucm.server.protocol.FoundMessage;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.HelloMessage;
 import ucm.server.protocol.LookupMessage;
+import ucm.server.protocol.LookupMessage.FoundMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.PlanMessage;
-import ucm.server.protocol.PlannedMessage;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
 
 /**

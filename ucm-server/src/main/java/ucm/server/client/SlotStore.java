@@ -33,8 +33,8 @@ import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.HelloMessage;
 import ucm.server.protocol.MessageType;
-import ucm.server.protocol.OpenedWorkerMessage;
 import ucm.server.protocol.WorkerFields;
+import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 
 /**
  * The slots that a rank shares with the daemon, as a store: a worker connector loads from them what a plan

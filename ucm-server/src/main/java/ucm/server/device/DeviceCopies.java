@@ -15,8 +15,8 @@ import ucm.device.Device;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
 import ucm.pipeline.connector.engine.KvLayout;
-import ucm.server.protocol.CopyMessage;
 import ucm.server.protocol.DeviceFields;
+import ucm.server.protocol.DeviceFields.CopyMessage;
 import ucm.server.staging.StagingSegment;
 
 /**

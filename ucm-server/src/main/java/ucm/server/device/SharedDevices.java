@@ -23,12 +23,7 @@ public final class SharedDevices implements AutoCloseable {
    * @throws DeviceException when this process does not see it
    */
   synchronized Device require(String uuid) {
-    Device found = open.get(uuid);
-    if (found == null) {
-      found = find(uuid);
-      open.put(uuid, found);
-    }
-    return found;
+    return open.computeIfAbsent(uuid, SharedDevices::find);
   }
 
   private static Device find(String uuid) {

@@ -12,6 +12,8 @@ import java.util.List;
  * @param layers the tensors of each layer, in the order of the layout
  * @param probe memory of the device by which both sides find out whether they see the same
  */
+// Packed on purpose, as in LookupMessage. These records are not compared.
+@SuppressWarnings("ArrayRecordComponent")
 public record DeviceFields(
     String uuid, List<Allocation> allocations, int blocks, List<List<Tensor>> layers, Probe probe) {
 
@@ -24,8 +26,6 @@ public record DeviceFields(
    * @param handle the driver's handle of it
    * @param bytes its size
    */
-  // These records are not compared.
-  @SuppressWarnings("ArrayRecordComponent")
   public record Allocation(byte[] handle, long bytes) {}
 
   /**
@@ -44,7 +44,6 @@ public record DeviceFields(
    * @param offset where they are
    * @param written what the worker has written there; the daemon writes each bit the other way round
    */
-  @SuppressWarnings("ArrayRecordComponent")
   public record Probe(int allocation, long offset, byte[] written) {}
 
   /**
@@ -64,5 +63,28 @@ public record DeviceFields(
     }
     Probe probe = body.record(Probe.class);
     return new DeviceFields(place.uuid, place.allocations, place.blocks, layers, probe);
+  }
+
+  /**
+   * COPY: the daemon is to copy between slots and blocks of a KV cache on a device.
+   *
+   * @param save from the KV cache into slots; false for the other way
+   * @param firstLayer the first of the layers
+   * @param layers how many
+   * @param slots slot numbers
+   * @param blocks for each slot, the engine's number of the block
+   */
+  public record CopyMessage(boolean save, int firstLayer, int layers, int[] slots, int[] blocks) {
+
+    /** Reads it. */
+    public static CopyMessage read(FrameReader body) throws ProtocolException {
+      CopyMessage message = body.record(CopyMessage.class);
+      if (message.slots.length != message.blocks.length) {
+        throw ProtocolException.bad(
+            "%s slots are to be copied, and %s blocks"
+                .formatted(message.slots.length, message.blocks.length));
+      }
+      return message;
+    }
   }
 }

@@ -1,13 +1,18 @@
 package ucm.server.protocol;
 
+import java.util.Arrays;
 import ucm.pipeline.connector.engine.KvLayout;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /**
- * OPEN_NAMED, after the engine: a worker that names its blocks by itself.
+ * OPEN_NAMED, after the engine: a worker that names its blocks by itself. Its questions are answered by
+ * {@link LeasedMessage} and {@link ReservedMessage}.
  *
  * @param layout one tensor, which is the block
  * @param mostSlots so many slots are enough, at least 1
  */
+// Packed on purpose, as in LookupMessage. These records are not compared.
+@SuppressWarnings("ArrayRecordComponent")
 public record NamedFields(KvLayout layout, int mostSlots) {
 
   /** Reads them. */
@@ -28,5 +33,37 @@ public record NamedFields(KvLayout layout, int mostSlots) {
   /** Writes them. */
   public FrameWriter write(FrameWriter to) {
     return to.u64(layout.tensorBytes(0, 0)).u32(mostSlots);
+  }
+
+  /**
+   * LEASED: where blocks can be read.
+   *
+   * @param hold number of the hold, 0 without one
+   * @param found how many of the first blocks are there; more than slots when slots are short
+   * @param slots one for each of the first blocks
+   */
+  public record LeasedMessage(long hold, int found, int[] slots) {
+
+    /** That nothing can be read. */
+    public static final LeasedMessage NOTHING = new LeasedMessage(0, 0, new int[0]);
+  }
+
+  /**
+   * RESERVED: where blocks can be written.
+   *
+   * @param save number of the save, 0 when no block has a slot
+   * @param slots one for each block, {@link PlannedMessage#NO_SLOT}, or {@link #STORED}
+   */
+  public record ReservedMessage(long save, int[] slots) {
+
+    /** In place of a slot: the block is stored already. */
+    public static final int STORED = -2;
+
+    /** That no block can be written. */
+    public static ReservedMessage nothing(int blocks) {
+      int[] slots = new int[blocks];
+      Arrays.fill(slots, PlannedMessage.NO_SLOT);
+      return new ReservedMessage(0, slots);
+    }
   }
 }

@@ -6,7 +6,7 @@ import static ucm.server.protocol.Wire.As.HANDLE;
 import java.util.List;
 
 /**
- * PLAN: what a step of the engine takes, forgets and computes.
+ * PLAN: what a step of the engine takes, forgets and computes. Its answer is a {@link PlannedMessage}.
  *
  * @param step the engine's number for it
  * @param taken holds that are loaded
@@ -14,6 +14,8 @@ import java.util.List;
  * @param scheduled requests of whose blocks some may be complete after the step
  * @param generated tokens that were generated, for those who save them
  */
+// Packed on purpose, as in LookupMessage. These records are not compared.
+@SuppressWarnings("ArrayRecordComponent")
 public record PlanMessage(
     @Wire(HANDLE) int step,
     List<Taken> taken,
@@ -45,7 +47,27 @@ public record PlanMessage(
    * @param firstIndex index of the first of them among all of its tokens
    * @param tokens those that were not sent before
    */
-  // Packed as in LookupMessage. These records are not compared.
-  @SuppressWarnings("ArrayRecordComponent")
   public record Generated(@Wire(HANDLE) int handle, int firstIndex, int[] tokens) {}
+
+  /**
+   * PLANNED: where the blocks that a step completes are to be copied.
+   *
+   * @param generation of the slots
+   * @param saves one for each request of which blocks are saved
+   */
+  public record PlannedMessage(@Wire(HANDLE) int generation, List<Save> saves) {
+
+    /** In place of a slot: the block is not saved. */
+    public static final int NO_SLOT = -1;
+
+    /**
+     * Blocks of a request.
+     *
+     * @param handle the client's number of the request
+     * @param save number of the save
+     * @param firstBlock the first of them
+     * @param slots one for each block, or {@link #NO_SLOT}
+     */
+    public record Save(@Wire(HANDLE) int handle, long save, int firstBlock, int[] slots) {}
+  }
 }

@@ -32,7 +32,7 @@ final class EngineBlocks implements AutoCloseable {
   final Saves saves;
   final Pipeline pipeline;
 
-  private final ServerContext context;
+  private final Engines.Context context;
   private final int generation;
   private final ConnectorSetup setup;
   private final SharedPipelines.Key key;
@@ -48,7 +48,7 @@ final class EngineBlocks implements AutoCloseable {
    * @throws ucm.api.StoreException when the pipeline cannot be opened
    */
   EngineBlocks(
-      ServerContext context,
+      Engines.Context context,
       EngineFields engine,
       UcmConfig config,
       WorkerFields worker,

@@ -19,9 +19,9 @@ import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.NamedFields;
-import ucm.server.protocol.OpenedWorkerMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
+import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 import ucm.server.staging.StagingSegment;
 
 /**
@@ -34,7 +34,7 @@ public final class EngineSession implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(EngineSession.class);
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private final ServerContext context;
+  private final Engines.Context context;
   private final EngineFields fields;
   private final UcmConfig config;
   // Clients map segments by it, so that a segment of an engine that was here before is not taken
@@ -67,7 +67,7 @@ public final class EngineSession implements AutoCloseable {
       @Nullable DeviceCopies copies,
       @Nullable NamedBlocks named) {}
 
-  EngineSession(ServerContext context, EngineFields fields, UcmConfig config) {
+  EngineSession(Engines.Context context, EngineFields fields, UcmConfig config) {
     this.context = context;
     this.fields = fields;
     this.config = config;

@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -18,7 +19,33 @@ import ucm.server.protocol.ProtocolException;
 /** The engines that are connected, by their names. Thread-safe. */
 public final class Engines implements AutoCloseable {
 
-  private final ServerContext context;
+  /**
+   * What all engines of a daemon share.
+   *
+   * @param catalog the stores that are there
+   * @param metrics where engines count
+   * @param pipelines those that are open
+   * @param devices those that the daemon copies with
+   * @param segmentPrefix path of staging segments, without what tells them apart
+   * @param stagingBytes most bytes of staging for an engine, all its ranks together
+   * @param clock monotonic nanoseconds
+   */
+  record Context(
+      StoreCatalog catalog,
+      MetricsScopes metrics,
+      SharedPipelines pipelines,
+      SharedDevices devices,
+      String segmentPrefix,
+      long stagingBytes,
+      LongSupplier clock) {
+
+    /** Where a segment is made. */
+    Path segmentPath(int generation, int number) {
+      return Path.of(segmentPrefix + Integer.toHexString(generation) + "-" + number);
+    }
+  }
+
+  private final Context context;
   // Guarded by this.
   private final Map<String, EngineSession> sessions = new LinkedHashMap<>();
   private final Set<EngineSession> ending = new LinkedHashSet<>();
@@ -36,7 +63,7 @@ public final class Engines implements AutoCloseable {
       long stagingBytes,
       LongSupplier clock) {
     context =
-        new ServerContext(
+        new Context(
             catalog,
             metrics,
             new SharedPipelines(clock),

@@ -6,7 +6,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.PromptLookup;
-import ucm.server.protocol.FoundMessage;
+import ucm.server.protocol.LookupMessage.FoundMessage;
 import ucm.server.session.Holds.Hold;
 
 /**

@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.server.protocol.LeasedMessage;
-import ucm.server.protocol.PlannedMessage;
-import ucm.server.protocol.ReservedMessage;
+import ucm.server.protocol.NamedFields.LeasedMessage;
+import ucm.server.protocol.NamedFields.ReservedMessage;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /**
  * The blocks of a worker that names them by itself: no requests, no tokens, no steps. Its slots, holds and

@@ -46,11 +46,7 @@ final class SharedPipelines implements AutoCloseable {
 
   /** The pipeline of a configuration, opened when there is none. */
   synchronized Pipeline acquire(Key key, ConnectorSetup setup) {
-    Shared shared = open.get(key);
-    if (shared == null) {
-      shared = new Shared(setup.openPipeline(0));
-      open.put(key, shared);
-    }
+    Shared shared = open.computeIfAbsent(key, fresh -> new Shared(setup.openPipeline(0)));
     shared.users++;
     return shared.pipeline;
   }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
-import ucm.server.protocol.OpenedWorkerMessage;
+import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 
 /** Which files are taken for the daemon's slots. */
 final class SlotStoreTest {

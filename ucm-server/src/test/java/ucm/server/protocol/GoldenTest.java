@@ -19,6 +19,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.KvLayout;
+import ucm.server.protocol.DeviceFields.CopyMessage;
+import ucm.server.protocol.LookupMessage.FoundMessage;
+import ucm.server.protocol.NamedFields.LeasedMessage;
+import ucm.server.protocol.NamedFields.ReservedMessage;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
+import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 
 /** Frames byte by byte: the tests of the Python package read and write the same files. */
 final class GoldenTest {
