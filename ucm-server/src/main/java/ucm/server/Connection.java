@@ -197,18 +197,19 @@ final class Connection implements Runnable, AutoCloseable {
     return opened;
   }
 
-  private EngineSession engine() throws ProtocolException {
-    if (engine == null) {
-      throw ProtocolException.bad("the engine is to be opened first");
+  private static <T> T opened(@Nullable T part, String otherwise) throws ProtocolException {
+    if (part == null) {
+      throw ProtocolException.bad(otherwise);
     }
-    return engine;
+    return part;
+  }
+
+  private EngineSession engine() throws ProtocolException {
+    return opened(engine, "the engine is to be opened first");
   }
 
   private SchedulerSession scheduler() throws ProtocolException {
-    if (scheduler == null) {
-      throw ProtocolException.bad("the engine is to be opened first");
-    }
-    return scheduler;
+    return opened(scheduler, "the engine is to be opened first");
   }
 
   private void handleWorker(int type, int sequence, FrameReader body)
@@ -238,10 +239,7 @@ final class Connection implements Runnable, AutoCloseable {
   }
 
   private NamedBlocks named() throws ProtocolException {
-    if (named == null) {
-      throw ProtocolException.bad("the worker is to be opened by OPEN_NAMED first");
-    }
-    return named;
+    return opened(named, "the worker is to be opened by OPEN_NAMED first");
   }
 
   private <T extends Record> Consumer<T> answers(int type, int sequence) {
@@ -260,11 +258,10 @@ final class Connection implements Runnable, AutoCloseable {
   }
 
   private void copy(int sequence, CopyMessage message) throws ProtocolException {
-    if (copies == null) {
-      throw ProtocolException.bad("COPY is for workers whose KV cache the daemon has opened");
-    }
+    DeviceCopies device =
+        opened(copies, "COPY is for workers whose KV cache the daemon has opened");
     try {
-      copies.copy(
+      device.copy(
           message, error -> answer(new FrameWriter(MessageType.COPIED, sequence).string(error)));
     } catch (IllegalArgumentException e) {
       throw ProtocolException.bad(String.valueOf(e.getMessage()));

@@ -9,6 +9,7 @@ import java.util.ServiceConfigurationError;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import ucm.api.StoreException;
+import ucm.pipeline.catalog.Discovery.Found;
 import ucm.pipeline.hash.BlockHashing;
 
 /**

@@ -20,6 +20,7 @@ import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.ConfigKey;
+import ucm.pipeline.catalog.Discovery.Found;
 import ucm.pipeline.hash.BlockHashing;
 
 /**

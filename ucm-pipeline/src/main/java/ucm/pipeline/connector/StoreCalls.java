@@ -10,6 +10,7 @@ import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.pipeline.connector.WorkerConnector.SkippedSaves;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
 
 /**

@@ -208,8 +208,7 @@ final class RtpLlmSettings {
         (name, found) -> {
           boolean isKnown = KEYS.stream().anyMatch(key -> key.name().equals(name));
           if (!isKnown && !OF_CONTAINER.contains(name)) {
-            String why = "UCM has no counterpart for it";
-            draft.leftOut(found.at(), found.shown(), why);
+            draft.leftOut(found.at(), found.shown(), "UCM has no counterpart for it");
           }
         });
   }

@@ -59,6 +59,8 @@ final class DaemonLink implements AutoCloseable {
         Executors.newSingleThreadExecutor(
             Thread.ofPlatform().daemon().name("ucm-client-" + client).factory());
     executor.execute(this::run);
+    // Its thread ends when there is nothing more to do.
+    executor.shutdown();
     try {
       boolean _ = first.await(FIRST_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {

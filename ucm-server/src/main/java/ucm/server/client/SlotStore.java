@@ -28,7 +28,7 @@ import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
-import ucm.pipeline.connector.SkippedSaves;
+import ucm.pipeline.connector.WorkerConnector.SkippedSaves;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.HelloMessage;

@@ -2,6 +2,8 @@ package ucm.server.device;
 
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -12,7 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.MemoryRegion;
 import ucm.device.Device;
+import ucm.device.DeviceDriver;
 import ucm.device.DeviceException;
+import ucm.device.DeviceInfo;
 import ucm.device.DeviceStream;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.DeviceFields;
@@ -239,6 +243,48 @@ public final class DeviceCopies implements AutoCloseable {
       memory.close();
     } catch (DeviceException e) {
       LOG.warn("memory of a worker was not let go: {}", e.getMessage());
+    }
+  }
+
+  /** The devices that the daemon copies with, each opened once, by the names that all processes know. Thread-safe. */
+  public static final class SharedDevices implements AutoCloseable {
+
+    // Guarded by this.
+    private final Map<String, Device> open = new HashMap<>();
+
+    /** Opens nothing yet. */
+    public SharedDevices() {}
+
+    /**
+     * The device of a name.
+     *
+     * @param uuid as its driver tells it, 32 hexadecimal digits
+     * @throws DeviceException when this process does not see it
+     */
+    synchronized Device require(String uuid) {
+      return open.computeIfAbsent(uuid, SharedDevices::find);
+    }
+
+    private static Device find(String uuid) {
+      DeviceDriver driver =
+          DeviceDriver.find("cuda")
+              .orElseThrow(
+                  () -> new DeviceException("this runtime has no driver for CUDA devices"));
+      for (DeviceInfo info : driver.devices()) {
+        if (info.uuid().equals(uuid)) {
+          return driver.open(info.id());
+        }
+      }
+      throw new DeviceException(
+          "the daemon does not see the worker's GPU; give both processes or containers the same"
+              + " GPUs");
+    }
+
+    /** Lets them go; what was opened on them must be closed. */
+    @Override
+    public synchronized void close() {
+      open.values().forEach(Device::close);
+      open.clear();
     }
   }
 }

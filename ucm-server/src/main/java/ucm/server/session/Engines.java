@@ -12,7 +12,7 @@ import ucm.api.StoreException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.MetricsScopes;
-import ucm.server.device.SharedDevices;
+import ucm.server.device.DeviceCopies.SharedDevices;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.ProtocolException;
 

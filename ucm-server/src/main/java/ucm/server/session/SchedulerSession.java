@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
@@ -220,7 +221,11 @@ public final class SchedulerSession implements AutoCloseable {
       addGenerated(scheduler, message.generated());
       take(blocks, message.taken());
       message.forgotten().forEach(handle -> forget(blocks, scheduler, handle));
-      endPromises(blocks, message.scheduled());
+      // A request that runs does not load what it has not taken.
+      message.scheduled().stream()
+          .map(scheduled -> requests.get(scheduled.handle()))
+          .filter(Objects::nonNull)
+          .forEach(request -> cancelHold(blocks, request));
       if (engine.readyBlocks() != null) {
         CompletableFuture<Boolean> basis = blocks.holds.allCopied();
         for (PlanMessage.Scheduled scheduled : message.scheduled()) {
@@ -232,16 +237,6 @@ public final class SchedulerSession implements AutoCloseable {
       }
     }
     return new PlannedMessage(engine.generation(), saves);
-  }
-
-  /** A request that runs does not load what it has not taken. */
-  private void endPromises(EngineBlocks blocks, List<PlanMessage.Scheduled> scheduled) {
-    for (PlanMessage.Scheduled one : scheduled) {
-      RequestEntry request = requests.get(one.handle());
-      if (request != null) {
-        cancelHold(blocks, request);
-      }
-    }
   }
 
   private void addGenerated(SchedulerConnector scheduler, List<PlanMessage.Generated> all)
