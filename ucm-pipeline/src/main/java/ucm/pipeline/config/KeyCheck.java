@@ -105,7 +105,6 @@ final class KeyCheck {
     }
   }
 
-  /** Judges a key of the top level. */
   void topLevel(Setting setting) {
     String key = setting.key();
     ConfigKey<?> known = topLevel.get(key);

@@ -73,7 +73,6 @@ public final class HitPolicy {
     return isWorthLoading(taken * blockTokens) ? taken : 0;
   }
 
-  /** Whether some tokens are worth a load. */
   boolean isWorthLoading(int externalTokens) {
     return externalTokens > loadTokens;
   }

@@ -104,7 +104,6 @@ final class LookupStatistics {
     tooShort.add(tokens);
   }
 
-  /** Where the sums of the stages stand before a look-up. */
   StageLookups.Sums before() {
     return lookups.sums();
   }
@@ -195,7 +194,6 @@ final class LookupStatistics {
     }
   }
 
-  /** What the look-ups found so far. */
   HitStatistics sums() {
     return sums;
   }

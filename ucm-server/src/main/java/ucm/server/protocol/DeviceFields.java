@@ -76,7 +76,6 @@ public record DeviceFields(
    */
   public record CopyMessage(boolean save, int firstLayer, int layers, int[] slots, int[] blocks) {
 
-    /** Reads it. */
     public static CopyMessage read(FrameReader body) throws ProtocolException {
       CopyMessage message = body.record(CopyMessage.class);
       if (message.slots.length != message.blocks.length) {

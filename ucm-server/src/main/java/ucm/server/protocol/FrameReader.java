@@ -20,13 +20,11 @@ public final class FrameReader {
     return body.hasRemaining();
   }
 
-  /** A {@code u8}. */
   public int u8() throws ProtocolException {
     require(Byte.BYTES);
     return body.get() & 0xFF;
   }
 
-  /** A {@code u16}. */
   public int u16() throws ProtocolException {
     require(Short.BYTES);
     return body.getShort() & 0xFFFF;
@@ -48,13 +46,11 @@ public final class FrameReader {
     return body.getInt();
   }
 
-  /** A {@code u64}. */
   public long u64() throws ProtocolException {
     require(Long.BYTES);
     return body.getLong();
   }
 
-  /** A string. */
   public String string() throws ProtocolException {
     byte[] bytes = bytes();
     try {
@@ -64,14 +60,12 @@ public final class FrameReader {
     }
   }
 
-  /** Raw bytes. */
   public byte[] bytes() throws ProtocolException {
     byte[] bytes = new byte[count(1)];
     body.get(bytes);
     return bytes;
   }
 
-  /** Numbers of four bytes. */
   public int[] ints() throws ProtocolException {
     int[] ints = new int[count(Integer.BYTES)];
     body.asIntBuffer().get(ints);
@@ -79,7 +73,6 @@ public final class FrameReader {
     return ints;
   }
 
-  /** Numbers of eight bytes. */
   public long[] longs() throws ProtocolException {
     long[] longs = new long[count(Long.BYTES)];
     body.asLongBuffer().get(longs);
@@ -87,7 +80,6 @@ public final class FrameReader {
     return longs;
   }
 
-  /** Names of blocks. */
   public BlockIds ids() throws ProtocolException {
     byte[] ids = new byte[count(BlockIds.ID_BYTES) * BlockIds.ID_BYTES];
     body.get(ids);

@@ -43,7 +43,6 @@ public record HelloMessage(
     this(VERSION, VERSION, token, role, (int) ProcessHandle.current().pid(), client);
   }
 
-  /** Reads it. */
   public static HelloMessage read(FrameReader body) throws ProtocolException {
     if (body.handle() != MAGIC) {
       throw new ProtocolException(
@@ -52,7 +51,6 @@ public record HelloMessage(
     return body.record(HelloMessage.class);
   }
 
-  /** Writes it. */
   public FrameWriter write(FrameWriter to) {
     return to.u32(MAGIC).record(this);
   }

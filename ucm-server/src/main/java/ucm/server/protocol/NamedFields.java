@@ -15,7 +15,6 @@ import ucm.server.protocol.PlanMessage.PlannedMessage;
 @SuppressWarnings("ArrayRecordComponent")
 public record NamedFields(KvLayout layout, int mostSlots) {
 
-  /** Reads them. */
   public static NamedFields read(FrameReader body) throws ProtocolException {
     KvLayout layout = WorkerFields.layout(new long[][] {{body.u64()}});
     int mostSlots = body.u32();
@@ -30,7 +29,6 @@ public record NamedFields(KvLayout layout, int mostSlots) {
     return new WorkerFields(0, layout, "", null);
   }
 
-  /** Writes them. */
   public FrameWriter write(FrameWriter to) {
     return to.u64(layout.tensorBytes(0, 0)).u32(mostSlots);
   }

@@ -19,7 +19,6 @@ public record WorkerFields(
 
   private static final int MOST_LAYERS = 4096;
 
-  /** Reads it. */
   public static WorkerFields read(FrameReader body) throws ProtocolException {
     int rank = body.u32();
     int layers = body.count(Integer.BYTES);

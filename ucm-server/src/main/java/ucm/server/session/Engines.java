@@ -39,7 +39,6 @@ public final class Engines implements AutoCloseable {
       long stagingBytes,
       LongSupplier clock) {
 
-    /** Where a segment is made. */
     Path segmentPath(int generation, int number) {
       return Path.of(segmentPrefix + Integer.toHexString(generation) + "-" + number);
     }

@@ -200,7 +200,6 @@ final class Holds {
     ended.forEach(hold -> hold.copied.complete(false));
   }
 
-  /** How many there are. */
   synchronized int size() {
     return holds.size();
   }

@@ -84,7 +84,6 @@ record LookupTask(
         });
   }
 
-  /** Answers that nothing can be loaded. */
   void findNothing(int foundBlocks) {
     answer.accept(FoundMessage.nothing(request.handle, generation, promptBlocks, foundBlocks));
   }

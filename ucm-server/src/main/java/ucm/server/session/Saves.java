@@ -195,7 +195,6 @@ final class Saves {
     save.ended.complete(save.ids);
   }
 
-  /** How many are on their way. */
   synchronized int size() {
     return saves.size();
   }

@@ -212,7 +212,6 @@ public final class SchedulerSession implements AutoCloseable {
     }
   }
 
-  /** Plans a step. */
   public synchronized PlannedMessage plan(PlanMessage message) throws ProtocolException {
     List<PlannedMessage.Save> saves = new ArrayList<>();
     EngineBlocks blocks = engine.blocks();
@@ -331,12 +330,10 @@ public final class SchedulerSession implements AutoCloseable {
     errorEpoch.updateAndGet(epoch -> epoch % 2 == 0 ? epoch : epoch + 1);
   }
 
-  /** How many requests it knows. */
   synchronized int openRequests() {
     return requests.size();
   }
 
-  /** What its look-ups found. */
   synchronized HitStatistics statistics() {
     SchedulerConnector made = connector;
     return made == null ? HitStatistics.NONE : made.statistics();

@@ -40,17 +40,14 @@ public final class SlotPool {
     count = slots;
   }
 
-  /** How many slots there are. */
   public int size() {
     return free.length;
   }
 
-  /** How many are free. */
   public synchronized int free() {
     return count;
   }
 
-  /** How many rest. */
   public synchronized int resting() {
     return resting.stream().mapToInt(some -> some.slots.length).sum();
   }
@@ -79,7 +76,6 @@ public final class SlotPool {
     return Arrays.copyOfRange(free, count, count + taken);
   }
 
-  /** Gives slots back. */
   public synchronized void give(int[] slots) {
     System.arraycopy(slots, 0, free, count, slots.length);
     count += slots.length;

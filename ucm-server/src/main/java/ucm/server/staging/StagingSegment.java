@@ -93,7 +93,6 @@ public final class StagingSegment implements AutoCloseable {
     return new KvCaches(layers);
   }
 
-  /** Where the file is. */
   public Path path() {
     return file.path();
   }
@@ -113,12 +112,10 @@ public final class StagingSegment implements AutoCloseable {
     return stride;
   }
 
-  /** How many slots. */
   public int slots() {
     return slots;
   }
 
-  /** The slots as one region. */
   public MemoryRegion region() {
     return region;
   }
