@@ -5,11 +5,10 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
-import ucm.platform.libc.VectorIo;
 
 /**
  * Whole reads and writes of files that are open with O_DIRECT, of any offset, length and memory; the
- * counterpart of {@link VectorIo}. Not thread-safe.
+ * counterpart of {@link FileOperations#readFully}. Not thread-safe.
  *
  * <p>A page of which a write covers a part only, because a shard begins or ends there, is written
  * through the page cache with a descriptor of its own: another writer may have the other part, and
@@ -26,7 +25,7 @@ final class DirectIo {
     this.files = files;
   }
 
-  /** See {@link VectorIo#readFully}. */
+  /** See {@link FileOperations#readFully}. */
   long readFully(int fd, NativePath path, IoVector into, long offset) {
     long done = 0;
     while (into.byteSize() > 0) {
@@ -49,13 +48,13 @@ final class DirectIo {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
-      return VectorIo.readFully(files, fd, path, into, offset);
+      return files.readFully(fd, path, into, offset);
     } finally {
       files.close(fd, path);
     }
   }
 
-  /** See {@link VectorIo#writeFully}. */
+  /** See {@link FileOperations#writeFully}. */
   void writeFully(int fd, NativePath path, IoVector from, long offset) {
     long done = 0;
     while (from.byteSize() > 0) {
@@ -87,7 +86,7 @@ final class DirectIo {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
-      VectorIo.writeFully(files, fd, path, edge, at);
+      files.writeFully(fd, path, edge, at);
     } finally {
       files.close(fd, path);
     }

@@ -62,6 +62,24 @@ public final class NativePath {
     return bytes.get(ValueLayout.JAVA_BYTE, Objects.checkIndex(index, length));
   }
 
+  /** Where the last slash before a place is, or -1. */
+  public int slashBefore(int end) {
+    int at = end - 1;
+    while (at >= 0 && byteAt(at) != '/') {
+      at--;
+    }
+    return at;
+  }
+
+  /** Whether some bytes are at a place, which may be out of the path. */
+  public boolean has(byte[] wanted, int at) {
+    boolean has = at >= 0 && at + wanted.length <= length;
+    for (int i = 0; has && i < wanted.length; i++) {
+      has = byteAt(at + i) == wanted[i];
+    }
+    return has;
+  }
+
   /** Adds bytes of UTF-8 at the end. */
   public NativePath append(byte[] utf8) {
     require(utf8.length);

@@ -37,33 +37,19 @@ final class Ds3fsFiles extends ForwardingFileOperations {
   @Override
   protected NativePath map(NativePath path) {
     int end = path.length();
-    int name = slashBefore(path, end) + 1;
-    int folder = name == 0 ? 0 : slashBefore(path, name - 1) + 1;
+    int name = path.slashBefore(end) + 1;
+    int folder = name == 0 ? 0 : path.slashBefore(name - 1) + 1;
     if (folder == 0 || path.byteAt(folder) == '.' || !isTemp(path, name, end)) {
       return path;
     }
     return moved.get().set(path, folder).append(TEMP).append(path, name, end);
   }
 
-  private static int slashBefore(NativePath path, int end) {
-    int at = end - 1;
-    while (at >= 0 && path.byteAt(at) != '/') {
-      at--;
-    }
-    return at;
-  }
-
   /** A temporary file of ours has its writer's name after the digits. */
   private static boolean isTemp(NativePath path, int name, int end) {
-    if (end - name <= ID_DIGITS + SUFFIX.length || path.byteAt(name + ID_DIGITS) != '.') {
-      return false;
-    }
-    for (int i = 0; i < SUFFIX.length; i++) {
-      if (path.byteAt(end - SUFFIX.length + i) != SUFFIX[i]) {
-        return false;
-      }
-    }
-    return true;
+    return end - name > ID_DIGITS + SUFFIX.length
+        && path.byteAt(name + ID_DIGITS) == '.'
+        && path.has(SUFFIX, end - SUFFIX.length);
   }
 
   /** A file being written is made and removed in a folder of ours only, not through a link. */
@@ -75,7 +61,7 @@ final class Ds3fsFiles extends ForwardingFileOperations {
   private NativePath ownPath(NativePath path) {
     NativePath mapped = map(path);
     if (mapped != path) {
-      files.requireOwn(temps.get().set(mapped, slashBefore(mapped, mapped.length())));
+      files.requireOwn(temps.get().set(mapped, mapped.slashBefore(mapped.length())));
     }
     return mapped;
   }
@@ -110,7 +96,7 @@ final class Ds3fsFiles extends ForwardingFileOperations {
   }
 
   private static NativePath folderOf(NativePath path) {
-    return new NativePath().set(path, slashBefore(path, path.length()));
+    return new NativePath().set(path, path.slashBefore(path.length()));
   }
 
   @Override

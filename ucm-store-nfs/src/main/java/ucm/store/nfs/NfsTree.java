@@ -74,7 +74,7 @@ final class NfsTree extends ForwardingFileOperations {
     }
     int rest = start + ID_DIGITS;
     boolean isTemp = rest < end;
-    if (isTemp && !(path.byteAt(rest) == '.' && has(path, end - TEMP.length, TEMP))) {
+    if (isTemp && !(path.byteAt(rest) == '.' && path.has(TEMP, end - TEMP.length))) {
       return path;
     }
     folder(path, start, into).append('/');
@@ -89,24 +89,13 @@ final class NfsTree extends ForwardingFileOperations {
 
   /** Where the 32 digits begin; -1 when this is no file in {@code data} whose name begins so. */
   private static int nameStart(NativePath path) {
-    int slash = path.length() - 1;
-    while (slash >= 0 && path.byteAt(slash) != '/') {
-      slash--;
-    }
+    int slash = path.slashBefore(path.length());
     int start = slash + 1;
-    boolean fits = path.length() - start >= ID_DIGITS && has(path, slash - DATA.length, DATA);
+    boolean fits = path.length() - start >= ID_DIGITS && path.has(DATA, slash - DATA.length);
     for (int i = start; fits && i < start + ID_DIGITS; i++) {
       fits = HexFormat.isHexDigit(path.byteAt(i));
     }
     return fits ? start : -1;
-  }
-
-  private static boolean has(NativePath path, int at, byte[] bytes) {
-    boolean has = at >= 0 && at + bytes.length <= path.length();
-    for (int i = 0; has && i < bytes.length; i++) {
-      has = path.byteAt(at + i) == bytes[i];
-    }
-    return has;
   }
 
   private static long word(NativePath path, int start) {
@@ -141,7 +130,7 @@ final class NfsTree extends ForwardingFileOperations {
   @Override
   public void syncFolder(NativePath folder) {
     NativePath committed = SCRATCH.get().committed;
-    if (has(folder, folder.length() - DATA.length, DATA) && committed.length() > 0) {
+    if (folder.has(DATA, folder.length() - DATA.length) && committed.length() > 0) {
       files.syncFolder(committed);
     }
     files.syncFolder(folder);

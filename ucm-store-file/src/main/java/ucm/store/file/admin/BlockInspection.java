@@ -11,7 +11,6 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
-import ucm.platform.libc.VectorIo;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.StoredFooter;
@@ -101,7 +100,7 @@ final class BlockInspection implements AutoCloseable {
   private ByteBuffer read(long offset, int bytes) {
     boolean fits = bytes <= memory.byteSize();
     MemorySegment part = fits ? memory.asSlice(0, bytes) : Arena.ofAuto().allocate(bytes);
-    long got = VectorIo.readFully(files, fd, path, new IoVector().add(part), offset);
+    long got = files.readFully(fd, path, new IoVector().add(part), offset);
     return part.asSlice(0, got).asByteBuffer();
   }
 
@@ -186,7 +185,7 @@ final class BlockInspection implements AutoCloseable {
         return CHANGED;
       }
       IoVector bytes = new IoVector().add(written.segment());
-      VectorIo.writeFully(files, out, path, bytes, format.offset());
+      files.writeFully(out, path, bytes, format.offset());
     } finally {
       files.close(out, path);
     }
