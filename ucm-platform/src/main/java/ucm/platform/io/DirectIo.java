@@ -5,10 +5,11 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
 
 /**
  * Whole reads and writes of files that are open with O_DIRECT, of any offset, length and memory; the
- * counterpart of {@link FileOperations#readFully}. Not thread-safe.
+ * counterpart of {@link VectorIo}. Not thread-safe.
  *
  * <p>A page of which a write covers a part only, because a shard begins or ends there, is written
  * through the page cache with a descriptor of its own: another writer may have the other part, and
@@ -25,7 +26,7 @@ final class DirectIo {
     this.files = files;
   }
 
-  /** See {@link FileOperations#readFully}. */
+  /** See {@link VectorIo#readFully}. */
   long readFully(int fd, NativePath path, IoVector into, long offset) {
     long done = 0;
     while (into.byteSize() > 0) {
@@ -48,13 +49,13 @@ final class DirectIo {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
-      return files.readFully(fd, path, into, offset);
+      return VectorIo.readFully(files, fd, path, into, offset);
     } finally {
       files.close(fd, path);
     }
   }
 
-  /** See {@link FileOperations#writeFully}. */
+  /** See {@link VectorIo#writeFully}. */
   void writeFully(int fd, NativePath path, IoVector from, long offset) {
     long done = 0;
     while (from.byteSize() > 0) {
@@ -86,7 +87,7 @@ final class DirectIo {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
-      files.writeFully(fd, path, edge, at);
+      VectorIo.writeFully(files, fd, path, edge, at);
     } finally {
       files.close(fd, path);
     }

@@ -4,6 +4,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
 
 /** The engine psync: each request is a vectored system call on the thread of the worker. */
 public final class PsyncQueue implements IoQueue {
@@ -40,7 +41,7 @@ public final class PsyncQueue implements IoQueue {
   public void read(int fd, NativePath path, IoVector into, long offset) {
     moved =
         direct == null
-            ? files.readFully(fd, path, into, offset)
+            ? VectorIo.readFully(files, fd, path, into, offset)
             : direct.readFully(fd, path, into, offset);
   }
 
@@ -48,7 +49,7 @@ public final class PsyncQueue implements IoQueue {
   public void write(int fd, NativePath path, IoVector from, long offset) {
     moved = from.byteSize();
     if (direct == null) {
-      files.writeFully(fd, path, from, offset);
+      VectorIo.writeFully(files, fd, path, from, offset);
     } else {
       direct.writeFully(fd, path, from, offset);
     }

@@ -36,7 +36,7 @@ public final class SmallFile {
   public static byte[] read(FileOperations files, int fd, NativePath path, long size) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment bytes = arena.allocate(Math.max(1, size)).asSlice(0, size);
-      long read = files.readFully(fd, path, new IoVector().add(bytes), 0);
+      long read = VectorIo.readFully(files, fd, path, new IoVector().add(bytes), 0);
       return bytes.asSlice(0, read).toArray(ValueLayout.JAVA_BYTE);
     }
   }
@@ -46,7 +46,7 @@ public final class SmallFile {
     try (Arena arena = Arena.ofConfined()) {
       byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
       MemorySegment memory = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
-      files.writeFully(fd, path, new IoVector().add(memory), at);
+      VectorIo.writeFully(files, fd, path, new IoVector().add(memory), at);
     }
   }
 }

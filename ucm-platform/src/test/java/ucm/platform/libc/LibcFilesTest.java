@@ -37,13 +37,13 @@ final class LibcFilesTest {
     assertThat(files.writeAt(fd, path, from, 5)).isEqualTo(400);
     MemorySegment back = Arena.ofAuto().allocate(500);
     IoVector into = new IoVector().add(back.asSlice(100, 200)).add(back.asSlice(0, 50));
-    assertThat(files.readFully(fd, path, into, 5)).isEqualTo(250);
+    assertThat(VectorIo.readFully(files, fd, path, into, 5)).isEqualTo(250);
     assertThat(back.asSlice(100, 100).mismatch(memory.asSlice(0, 100))).isEqualTo(-1);
     assertThat(back.asSlice(200, 100).mismatch(memory.asSlice(200, 100))).isEqualTo(-1);
     assertThat(back.asSlice(0, 50).mismatch(memory.asSlice(300, 50))).isEqualTo(-1);
     assertThat(files.size(fd, path)).isEqualTo(405);
     IoVector beyond = new IoVector().add(back);
-    assertThat(files.readFully(fd, path, beyond, 400)).isEqualTo(5);
+    assertThat(VectorIo.readFully(files, fd, path, beyond, 400)).isEqualTo(5);
     assertThat(beyond.byteSize()).isEqualTo(495);
     files.syncData(fd, path);
     files.close(fd, path);

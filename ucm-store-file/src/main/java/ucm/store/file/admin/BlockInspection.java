@@ -11,6 +11,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.StoredFooter;
@@ -100,7 +101,7 @@ final class BlockInspection implements AutoCloseable {
   private ByteBuffer read(long offset, int bytes) {
     boolean fits = bytes <= memory.byteSize();
     MemorySegment part = fits ? memory.asSlice(0, bytes) : Arena.ofAuto().allocate(bytes);
-    long got = files.readFully(fd, path, new IoVector().add(part), offset);
+    long got = VectorIo.readFully(files, fd, path, new IoVector().add(part), offset);
     return part.asSlice(0, got).asByteBuffer();
   }
 
@@ -185,7 +186,7 @@ final class BlockInspection implements AutoCloseable {
         return CHANGED;
       }
       IoVector bytes = new IoVector().add(written.segment());
-      files.writeFully(out, path, bytes, format.offset());
+      VectorIo.writeFully(files, out, path, bytes, format.offset());
     } finally {
       files.close(out, path);
     }
