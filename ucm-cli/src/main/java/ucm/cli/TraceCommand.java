@@ -28,6 +28,7 @@ import ucm.lite.trace.TraceFormat;
       GenerateCommand.class
     })
 final class TraceCommand extends CliCommand {
+
   @Command(
       name = "merge",
       description = {

@@ -1,5 +1,6 @@
 package ucm.lite.curve;
 
+import java.util.function.Function;
 import ucm.lite.record.TouchOrder;
 
 /**
@@ -9,6 +10,10 @@ import ucm.lite.record.TouchOrder;
  * @param rootLast blocks of a request touched last to first
  */
 public record LruCurves(LruCurve leafLast, LruCurve rootLast) {
+  static LruCurves of(Function<TouchOrder, LruCurve> curve) {
+    return new LruCurves(curve.apply(TouchOrder.LEAF_LAST), curve.apply(TouchOrder.ROOT_LAST));
+  }
+
   public LruCurve of(TouchOrder order) {
     return switch (order) {
       case LEAF_LAST -> leafLast;

@@ -1,5 +1,6 @@
 package ucm.lite.curve;
 
+import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 
 /**
@@ -28,7 +29,8 @@ public final class OnlineCurve {
 
   /** The curve of the requests so far, which does not change any more. */
   public synchronized Snapshot snapshot() {
-    return new Snapshot(requests, inputTokens, sampler.uniqueBlocks(), sampler.curves().rootLast());
+    return new Snapshot(
+        requests, inputTokens, sampler.uniqueBlocks(), sampler.curve(TouchOrder.ROOT_LAST));
   }
 
   /**

@@ -1,5 +1,6 @@
 package ucm.lite.curve;
 
+import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 import ucm.platform.table.BlockTable;
 
@@ -89,7 +90,8 @@ final class ShardsSampler {
     return Math.round(sample.size() / sample.rate());
   }
 
-  LruCurves curves() {
-    return distances.curves(sample.rate(), references - weighedReferences, tokens - weighedTokens);
+  LruCurve curve(TouchOrder order) {
+    return distances.curve(
+        order, sample.rate(), references - weighedReferences, tokens - weighedTokens);
   }
 }

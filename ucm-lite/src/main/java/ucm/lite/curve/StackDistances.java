@@ -5,8 +5,8 @@ import java.util.function.IntUnaryOperator;
 import ucm.lite.record.TouchOrder;
 
 /**
- * The LRU curves of both touch orders for every capacity in one pass, by stack distances (Mattson, Gecsei, Slutz,
- * Traiger: Evaluation techniques for storage hierarchies, IBM Systems Journal 1970).
+ * The LRU curves of both touch orders for every capacity in one pass, by stack distances (Mattson,
+ * Gecsei, Slutz, Traiger: Evaluation techniques for storage hierarchies, IBM Systems Journal 1970).
  *
  * <p>An LRU cache of C blocks holds the C blocks touched last. So a block is in it iff at most C
  * distinct blocks, itself included, were touched since its own last touch: its distance. And it is
@@ -18,11 +18,7 @@ import ucm.lite.record.TouchOrder;
  * <p>Of a sample of the blocks each stands for several, its weight, and so does its distance.
  */
 final class StackDistances {
-  private record Stack(TouchOrder order, DistanceHistogram hits, RecencyOrder recency) {
-    LruCurve curve(double sampleRate, double missingBlocks, double missingTokens) {
-      return LruCurve.of(order, sampleRate, hits, missingBlocks, missingTokens);
-    }
-  }
+  private record Stack(DistanceHistogram hits, RecencyOrder recency) {}
 
   private final Stack leafLast;
   private final Stack rootLast;
@@ -30,8 +26,8 @@ final class StackDistances {
 
   /** Counts hits at each distance, or in buckets. */
   StackDistances(boolean exact) {
-    leafLast = new Stack(TouchOrder.LEAF_LAST, new DistanceHistogram(exact), new RecencyOrder());
-    rootLast = new Stack(TouchOrder.ROOT_LAST, new DistanceHistogram(exact), new RecencyOrder());
+    leafLast = new Stack(new DistanceHistogram(exact), new RecencyOrder());
+    rootLast = new Stack(new DistanceHistogram(exact), new RecencyOrder());
     both = List.of(leafLast, rootLast);
   }
 
@@ -64,10 +60,9 @@ final class StackDistances {
     both.forEach(stack -> stack.recency.remove(block));
   }
 
-  /** The curves so far, with what is missing to all hits. */
-  LruCurves curves(double sampleRate, double missingBlocks, double missingTokens) {
-    return new LruCurves(
-        leafLast.curve(sampleRate, missingBlocks, missingTokens),
-        rootLast.curve(sampleRate, missingBlocks, missingTokens));
+  /** The curve of a touch order so far, with what is missing to all hits. */
+  LruCurve curve(TouchOrder order, double sampleRate, double missingBlocks, double missingTokens) {
+    Stack stack = order == TouchOrder.LEAF_LAST ? leafLast : rootLast;
+    return LruCurve.of(order, sampleRate, stack.hits, missingBlocks, missingTokens);
   }
 }

@@ -89,11 +89,11 @@ public final class TraceAnalyzer implements TraceVisitor {
    */
   public TraceAnalysis finish() {
     Exact all = exact;
-    LruCurves sampled = sampler.curves();
+    LruCurves sampled = LruCurves.of(sampler::curve);
     if (all != null) {
       return new TraceAnalysis(
           summary(all.index.size(), all.idealHitBlocks, all.idealHitTokens),
-          Optional.of(all.distances.curves(1, 0, 0)),
+          Optional.of(LruCurves.of(order -> all.distances.curve(order, 1, 0, 0))),
           options.sampling().map(_ -> sampled));
     }
     // Roots touched last, as their distances are estimated without bias.

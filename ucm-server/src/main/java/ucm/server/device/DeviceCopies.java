@@ -246,7 +246,10 @@ public final class DeviceCopies implements AutoCloseable {
     }
   }
 
-  /** The devices that the daemon copies with, each opened once, by the names that all processes know. Thread-safe. */
+  /**
+   * The devices that the daemon copies with, each opened once, by the names that all processes know.
+   * Thread-safe.
+   */
   public static final class SharedDevices implements AutoCloseable {
 
     // Guarded by this.
