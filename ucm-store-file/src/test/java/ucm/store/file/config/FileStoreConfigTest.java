@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
@@ -37,6 +38,7 @@ final class FileStoreConfigTest {
     StoreConfig config = StoreConfig.of(LEAST);
     FileStoreConfig read = FileStoreConfig.from(LocalFileStore.KIND, config).orElseThrow();
     assertThat(config.problems()).isEmpty();
+    assertThat(config.get(CommonKeys.RUNNING_QUEUE_DEPTH)).isEqualTo(524_288);
     assertThat(read)
         .isEqualTo(
             new FileStoreConfig(
@@ -49,7 +51,6 @@ final class FileStoreConfigTest {
                 FileStoreConfig.Engine.PSYNC,
                 30_000,
                 8192,
-                524_288,
                 128,
                 16,
                 32,
@@ -107,6 +108,7 @@ final class FileStoreConfigTest {
     all.put("store_health.health_window_size", 16);
     all.put("store_health.failure_threshold", 4);
     StoreConfig config = StoreConfig.of(all);
+    assertThat(config.get(CommonKeys.RUNNING_QUEUE_DEPTH)).isEqualTo(20);
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, config))
         .contains(
             new FileStoreConfig(
@@ -119,7 +121,6 @@ final class FileStoreConfigTest {
                 FileStoreConfig.Engine.AIO,
                 1000,
                 10,
-                20,
                 7,
                 8,
                 9,
