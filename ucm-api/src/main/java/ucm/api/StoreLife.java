@@ -191,7 +191,12 @@ public final class StoreLife {
         System.getLogger(AbstractStore.class.getName())
             .log(
                 System.Logger.Level.ERROR,
-                store.name() + " is closed, because its thread " + ended.getName() + " ended",
+                store.name()
+                    + ": thread "
+                    + ended.getName()
+                    + " ended by "
+                    + fault
+                    + "; the store is closed: what is open fails, and nothing more is accepted",
                 fault);
       }
     }

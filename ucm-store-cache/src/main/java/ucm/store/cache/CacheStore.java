@@ -20,7 +20,6 @@ import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
-import ucm.platform.thread.ThreadFaults;
 import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.transfer.CacheRuntime;
 import ucm.store.cache.transfer.Dumps;
@@ -200,12 +199,6 @@ public final class CacheStore extends AbstractStore {
       }
     }
     return gone;
-  }
-
-  /** As {@link AbstractStore} does, and says so where this store logs. */
-  @Override
-  protected void threadFailed(Thread thread, Throwable fault) {
-    new ThreadFaults(name(), this::close).uncaughtException(thread, fault);
   }
 
   @Override

@@ -17,11 +17,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreClosedException;
 import ucm.api.Task;
-import ucm.platform.thread.ThreadFaults;
 import ucm.store.cache.fixture.HeldClock;
 import ucm.store.cache.fixture.HeldNext;
 import ucm.store.cache.fixture.TestCache;
@@ -39,7 +39,7 @@ final class ThreadFaultsTest {
 
   private final HeldNext next = new HeldNext();
   private final BlockingQueue<String> errors = new LinkedBlockingQueue<>();
-  private final Logger logger = (Logger) LoggerFactory.getLogger(ThreadFaults.class);
+  private final Logger logger = (Logger) LoggerFactory.getLogger(AbstractStore.class);
   private final AppenderBase<ILoggingEvent> reader =
       new AppenderBase<>() {
         @Override

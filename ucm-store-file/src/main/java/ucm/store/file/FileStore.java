@@ -23,7 +23,6 @@ import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.platform.thread.ThreadEnd;
-import ucm.platform.thread.ThreadFaults;
 import ucm.store.file.admin.BlockDirectories;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.config.FileStoreConfig;
@@ -200,11 +199,6 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
       throw new StoreClosedException(name());
     }
     return open;
-  }
-
-  @Override
-  protected void threadFailed(Thread thread, Throwable fault) {
-    new ThreadFaults(name(), this::close).uncaughtException(thread, fault);
   }
 
   @Override

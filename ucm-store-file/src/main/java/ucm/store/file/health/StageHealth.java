@@ -1,13 +1,11 @@
 package ucm.store.file.health;
 
-import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
-import ucm.platform.thread.PeriodicThread;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.KindMetrics;
 import ucm.store.file.config.StoreKind;
@@ -22,14 +20,14 @@ import ucm.store.file.config.StoreKind;
 public final class StageHealth implements AutoCloseable {
 
   private static final int CHECKS_PER_TIMEOUT = 4;
-  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final String what;
   private final LongSupplier clock;
   private final long timeoutNanos;
   private final @Nullable DirectoryBreaker breaker;
-  private final PeriodicThread silences;
-  private final PeriodicThread probes;
+  // A probe that hangs holds one of two threads.
+  private final TimeoutScheduler timer;
+  private final long intervalNanos;
   private final AtomicInteger calls = new AtomicInteger();
   private volatile long answeredNanos;
 
@@ -51,7 +49,7 @@ public final class StageHealth implements AutoCloseable {
     this.what = what;
     this.clock = clock;
     timeoutNanos = TimeUnit.SECONDS.toNanos(config.checkTimeoutS());
-    long interval = TimeUnit.SECONDS.toNanos(config.checkIntervalS());
+    intervalNanos = TimeUnit.SECONDS.toNanos(config.checkIntervalS());
     StoreMetrics own = new KindMetrics(kind, metrics);
     DirectoryBreaker made =
         !config.enabled()
@@ -61,7 +59,7 @@ public final class StageHealth implements AutoCloseable {
                 0,
                 what,
                 new DirectoryHealth.Rules(
-                    interval, timeoutNanos, config.windowSize(), config.failureThreshold()),
+                    intervalNanos, timeoutNanos, config.windowSize(), config.failureThreshold()),
                 probe,
                 new DirectoryBreaker.Reports(
                     own.counter("tier_health_trips", "Times that the next stage was given up"),
@@ -77,16 +75,13 @@ public final class StageHealth implements AutoCloseable {
           "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
           () -> made.state().number);
     }
-    silences =
-        new PeriodicThread(
-            kind.newThread("tier-health", 0), timeoutNanos / CHECKS_PER_TIMEOUT, this::findSilence);
-    probes = new PeriodicThread(kind.newThread("tier-probe", 0), interval, this::probe);
+    timer = new TimeoutScheduler(kind, "tier-health", 2);
   }
 
   public void start() {
     if (breaker != null) {
-      silences.start();
-      probes.start();
+      timer.every(timeoutNanos / CHECKS_PER_TIMEOUT, this::findSilence);
+      timer.every(intervalNanos, this::probe);
     }
   }
 
@@ -151,12 +146,6 @@ public final class StageHealth implements AutoCloseable {
   /** Watches no more; a probe that hangs is left to end by itself. */
   @Override
   public void close() {
-    silences.stop();
-    probes.stop();
-    try {
-      boolean _ = silences.join(LONGEST_CLOSE) && probes.join(LONGEST_CLOSE);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    timer.close();
   }
 }

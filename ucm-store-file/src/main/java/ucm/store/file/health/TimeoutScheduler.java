@@ -9,31 +9,35 @@ import org.slf4j.LoggerFactory;
 import ucm.platform.thread.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
-/**
- * The thread of a store that keeps time: does things at intervals. What it runs must not wait for a file
- * system. Thread-safe.
- */
+/** Does things at intervals, on threads of its own. Thread-safe. */
 public final class TimeoutScheduler implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(TimeoutScheduler.class);
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
+  private final String role;
   private final OwnThreads own;
-  private final ScheduledThreadPoolExecutor thread;
+  private final ScheduledThreadPoolExecutor threads;
 
-  /** Starts no thread yet. */
+  /** The thread of a store that keeps time: what it runs must not wait for a file system. */
   public TimeoutScheduler(StoreKind kind) {
-    own = kind.threads("timeouts");
-    thread = new ScheduledThreadPoolExecutor(1, own, (_, _) -> {});
-    thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    this(kind, "timeouts", 1);
+  }
+
+  /** With as many threads as things that are done; starts none yet. */
+  TimeoutScheduler(StoreKind kind, String role, int count) {
+    this.role = role;
+    own = kind.threads(role);
+    threads = new ScheduledThreadPoolExecutor(count, own, (_, _) -> {});
+    threads.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
   /** Does something at intervals of 10 ms or more, for the first time after one of them. */
   public void every(long nanos, Runnable action) {
     long interval = Math.max(nanos, SHORTEST_NANOS);
     ScheduledFuture<?> _ =
-        thread.scheduleWithFixedDelay(guarded(action), interval, interval, TimeUnit.NANOSECONDS);
+        threads.scheduleWithFixedDelay(guarded(action), interval, interval, TimeUnit.NANOSECONDS);
   }
 
   private static Runnable guarded(Runnable action) {
@@ -51,12 +55,12 @@ public final class TimeoutScheduler implements AutoCloseable {
     };
   }
 
-  /** Stops and joins the thread. */
+  /** Stops and joins the threads; one that is held up is left to end by itself. */
   @Override
   public void close() {
-    thread.shutdown();
+    threads.shutdown();
     if (!own.join(LONGEST_CLOSE)) {
-      LOG.warn("the timeout scheduler of a store still waits for the file system");
+      LOG.warn("a thread of a store, {}, still waits for the file system", role);
     }
   }
 }
