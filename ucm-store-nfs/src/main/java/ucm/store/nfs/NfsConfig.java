@@ -11,6 +11,7 @@ import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.platform.device.EngineDevice;
+import ucm.platform.device.SlotMemory;
 
 /**
  * What the store {@code Nfs} is told beside what a store of files is told: its keys, with the original's
@@ -167,7 +168,7 @@ record NfsConfig(BlockLayout layout, EngineDevice.Choice device, int slots) {
     if (layout.isPresent()) {
       long shard = layout.get().shardSize();
       double bytes = (double) buffers * ioSize.orElse(shard);
-      long stride = StagingBuffers.stride(shard);
+      long stride = SlotMemory.stride(shard);
       slots = ioSize.isEmpty() ? buffers : (int) Math.min(bytes / stride, Integer.MAX_VALUE);
       if (slots == 0) {
         config.reject(
@@ -184,6 +185,6 @@ record NfsConfig(BlockLayout layout, EngineDevice.Choice device, int slots) {
 
   /** Bytes from one buffer to the next. */
   long stride() {
-    return StagingBuffers.stride(layout.shardSize());
+    return SlotMemory.stride(layout.shardSize());
   }
 }

@@ -1,5 +1,6 @@
 package ucm.store.nfs;
 
+import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
@@ -9,10 +10,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
+import ucm.api.MemoryRegion;
 import ucm.api.QueueFullException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.platform.device.EngineDevice;
+import ucm.platform.device.FreeSlots;
+import ucm.platform.libc.FileException;
+import ucm.platform.memory.HugeMemory;
 
 /**
  * Moves device memory to and from files through a bounded number of buffers.
@@ -40,7 +45,8 @@ final class Staging {
   final EngineDevice device;
 
   private final AtomicInteger pumps = new AtomicInteger();
-  private @Nullable StagingBuffers buffers;
+  private final Arena arena = Arena.ofShared();
+  private @Nullable FreeSlots buffers;
 
   // Guarded by this.
   private final ArrayDeque<StagedTask> waiting = new ArrayDeque<>();
@@ -65,7 +71,7 @@ final class Staging {
     if (!device.isThere()) {
       freeBuffers();
     }
-    StagingBuffers known = buffers;
+    FreeSlots known = buffers;
     if (known != null) {
       context
           .metrics()
@@ -74,21 +80,28 @@ final class Staging {
     LOG.info("{}: {}; device: {}", NfsStore.NAME, known == null ? "no buffers" : known, device);
   }
 
-  private StagingBuffers allocate() {
-    StagingBuffers allocated = new StagingBuffers(config.slots(), config.stride());
-    buffers = allocated;
-    return allocated;
-  }
-
-  private void freeBuffers() {
-    if (buffers != null) {
-      buffers.free();
-      buffers = null;
+  private FreeSlots allocate() {
+    long bytes = config.slots() * config.stride();
+    try {
+      MemoryRegion region = MemoryRegion.host(HugeMemory.map(bytes, arena));
+      FreeSlots allocated = new FreeSlots(region, config.stride(), config.slots());
+      buffers = allocated;
+      return allocated;
+    } catch (FileException e) {
+      throw new StoreException(
+          "the system did not give the %s bytes of Nfs's buffers: lower %s"
+              .formatted(bytes, NfsConfig.BUFFER_NUMBER.name()),
+          e);
     }
   }
 
+  private void freeBuffers() {
+    buffers = null;
+    arena.close();
+  }
+
   /** The buffers; there are some when there is a device. */
-  StagingBuffers buffers() {
+  FreeSlots buffers() {
     return Objects.requireNonNull(buffers);
   }
 
@@ -139,7 +152,7 @@ final class Staging {
 
   private int mostAtOnce(BlockLayout layout) {
     long bytes = Math.max(CHUNK_BYTES, layout.blockSize());
-    int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
+    int share = Math.max(1, buffers().size() / CHUNKS_AT_ONCE);
     return Math.clamp(bytes / layout.shardSize(), 1, share);
   }
 
@@ -174,12 +187,12 @@ final class Staging {
     if (threadsEnded) {
       device.release();
     }
-    StagingBuffers known = buffers;
+    FreeSlots known = buffers;
     if (known == null) {
       return;
     }
     if (threadsEnded && known.inUse() == 0) {
-      known.free();
+      freeBuffers();
     } else {
       LOG.warn("Nfs keeps its {}: the device or the file system may still use some of them", known);
     }

@@ -8,6 +8,7 @@ import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.platform.device.EngineDevice;
+import ucm.platform.device.SlotMemory;
 
 /**
  * The checked configuration of a Cache store.
@@ -202,7 +203,7 @@ public record CacheConfig(
 
   /** Bytes from one slot of the pool to the next. */
   long stride() {
-    return PoolMemory.stride(layout().shardSize());
+    return SlotMemory.stride(layout().shardSize());
   }
 
   /** How many slots fit into the capacity. */

@@ -26,8 +26,6 @@ import ucm.platform.memory.HugeMemory;
  */
 public final class PoolMemory implements SlotMemory {
 
-  static final long PAGE_BYTES = 4096;
-
   private static final int MAX_TOUCHING_THREADS = 16;
   private static final long MIN_BYTES_PER_THREAD = 32L << 20;
 
@@ -44,11 +42,6 @@ public final class PoolMemory implements SlotMemory {
     this.slots = slots;
     this.stride = stride;
     this.hugeBytes = hugeBytes;
-  }
-
-  /** Bytes from one slot to the next: the shard, rounded up to whole pages. */
-  public static long stride(long shardSize) {
-    return Math.ceilDiv(shardSize, PAGE_BYTES) * PAGE_BYTES;
   }
 
   /**

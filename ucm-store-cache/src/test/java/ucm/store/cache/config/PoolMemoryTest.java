@@ -11,13 +11,14 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
+import ucm.platform.device.SlotMemory;
 import ucm.store.cache.fixture.TestCache;
 
 final class PoolMemoryTest {
 
   // Whole huge pages: a part of one would be a mapping of its own.
   private static final int SLOTS = 35 * 256;
-  private static final long STRIDE = PoolMemory.stride(5000);
+  private static final long STRIDE = SlotMemory.stride(5000);
 
   @Test
   void isOneAllocationOfPageAlignedSlotsTouchedAtTheStart() throws IOException {

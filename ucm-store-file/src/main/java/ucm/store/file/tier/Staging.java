@@ -1,6 +1,5 @@
 package ucm.store.file.tier;
 
-import java.util.Arrays;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +12,8 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.platform.device.FreeSlots;
+import ucm.platform.device.SlotMemory;
 import ucm.platform.memory.HugeMemory;
 import ucm.store.file.eviction.BlockUses;
 
@@ -22,8 +23,6 @@ import ucm.store.file.eviction.BlockUses;
  * it any more. Thread-safe.
  */
 final class Staging {
-
-  private static final long PAGE_BYTES = 4096;
 
   /** Told once how a move ended; the block's slots are free again. */
   interface End {
@@ -38,26 +37,19 @@ final class Staging {
   }
 
   private final BlockLayout layout;
-  private final long stride;
-  private final MemoryRegion memory;
-  // Guarded by this: the slots that are free, the one used last on top.
-  private final int[] free;
-  private int count;
+  private final FreeSlots slots;
 
   /** Has room for so many bytes, and for a block at least. */
   Staging(BlockLayout layout, long bytes) {
     this.layout = layout;
-    stride = Math.ceilDiv(layout.shardSize(), PAGE_BYTES) * PAGE_BYTES;
-    int slots = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
-    memory = MemoryRegion.host(HugeMemory.lazy(slots * stride));
-    free = new int[slots];
-    count = slots;
-    Arrays.setAll(free, i -> slots - 1 - i);
+    long stride = SlotMemory.stride(layout.shardSize());
+    int count = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
+    slots = new FreeSlots(MemoryRegion.host(HugeMemory.lazy(count * stride)), stride, count);
   }
 
   /** How many blocks it has room for. */
   int blocks() {
-    return free.length / layout.shardCount();
+    return slots.size() / layout.shardCount();
   }
 
   /**
@@ -66,18 +58,18 @@ final class Staging {
    */
   void move(BlockIds id, Function<Transfer, Task> load, Function<Transfer, Task> dump, End end)
       throws InterruptedException {
-    int[] slots = take();
+    int[] taken = slots.await(layout.shardCount());
     End last =
         (isMoved, why) -> {
-          give(slots);
+          slots.release(taken);
           end.ended(isMoved, why);
         };
     run(
-        () -> load.apply(transfer(id, BlockUses.NO_USE, slots)),
+        () -> load.apply(transfer(id, BlockUses.NO_USE, taken)),
         last,
         () ->
             run(
-                () -> dump.apply(transfer(id, ShardListener.NONE, slots)),
+                () -> dump.apply(transfer(id, ShardListener.NONE, taken)),
                 last,
                 () -> last.ended(true, null)));
   }
@@ -106,27 +98,10 @@ final class Staging {
         : new StoreException(result.toString(), result.cause());
   }
 
-  /** Takes the slots of a block, as soon as so many are free. */
-  private synchronized int[] take() throws InterruptedException {
-    int shards = layout.shardCount();
-    while (count < shards) {
-      wait();
-    }
-    count -= shards;
-    return Arrays.copyOfRange(free, count, count + shards);
-  }
-
-  private synchronized void give(int... slots) {
-    for (int slot : slots) {
-      free[count++] = slot;
-    }
-    notifyAll();
-  }
-
-  private Transfer transfer(BlockIds id, ShardListener listener, int... slots) {
-    Transfer.Builder builder = Transfer.packed(layout).expect(slots.length);
-    for (int shard = 0; shard < slots.length; shard++) {
-      builder.shard(id, 0, shard).piece(memory, slots[shard] * stride);
+  private Transfer transfer(BlockIds id, ShardListener listener, int... taken) {
+    Transfer.Builder builder = Transfer.packed(layout).expect(taken.length);
+    for (int shard = 0; shard < taken.length; shard++) {
+      builder.shard(id, 0, shard).piece(slots.region(), slots.offset(taken[shard]));
     }
     return builder.build(listener);
   }
