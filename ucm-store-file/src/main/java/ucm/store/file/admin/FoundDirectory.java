@@ -30,7 +30,6 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
   /** A file with the name of a block, in the folder of that block. */
   record BlockFile(String folder, String path, long idHigh, long idLow) {}
 
-  private static final Pattern BLOCK = Pattern.compile("[0-9a-f]{32}");
   private static final Pattern TEMP =
       Pattern.compile("[0-9a-f]{32}(?:\\.(.+)-[0-9a-f]{10})?\\.tmp");
   private static final Set<String> OWN =
@@ -97,7 +96,7 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
 
   /** The file of a block, by its name; null for any other. */
   @Nullable BlockFile block(String folder, String name) {
-    if (!BLOCK.matcher(name).matches() || !belongs(folder, name)) {
+    if (!BlockPaths.isBlockName(name) || !belongs(folder, name)) {
       return null;
     }
     BlockIds id = BlockIds.ofHex(name);

@@ -9,10 +9,10 @@ import java.util.List;
 import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.regex.Pattern;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.FolderTree.Folder;
 import ucm.store.file.format.FolderWalk;
@@ -63,8 +63,6 @@ public record Eviction(
     }
   }
 
-  private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
-  private static final int WORD_DIGITS = 16;
   // What must stay is asked once in this many removals.
   private static final int REMOVALS_AT_ONCE = 64;
   // So many are removed before a guard is asked about others.
@@ -182,10 +180,9 @@ public record Eviction(
         folder,
         (name, bytes, lastUse) -> {
           executors.step(folder.directory());
-          if (cold.takes(lastUse) && BLOCK_NAME.matcher(name).matches()) {
-            long high = Long.parseUnsignedLong(name, 0, WORD_DIGITS, 16);
-            long low = Long.parseUnsignedLong(name, WORD_DIGITS, 2 * WORD_DIGITS, 16);
-            cold.offer(new Block(folder.slot(), high, low, bytes, lastUse));
+          if (cold.takes(lastUse) && BlockPaths.isBlockName(name)) {
+            BlockIds id = BlockIds.ofHex(name);
+            cold.offer(new Block(folder.slot(), id.high(0), id.low(0), bytes, lastUse));
           }
         });
   }

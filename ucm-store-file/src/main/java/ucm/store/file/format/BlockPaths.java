@@ -33,6 +33,7 @@ public final class BlockPaths {
   public static final String SINGLE_FOLDER = "data";
 
   private static final int MAX_FOLDER_DIGITS = 5;
+  private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
   private static final int WORD_DIGITS = 16;
 
@@ -108,6 +109,11 @@ public final class BlockPaths {
   /** Whether a folder of blocks may have this name, whatever the number of digits. */
   public static boolean isFolderName(String name) {
     return FOLDER_NAME.matcher(name).matches();
+  }
+
+  /** Whether the file of a whole block may have this name, which is its id. */
+  public static boolean isBlockName(String name) {
+    return BLOCK_NAME.matcher(name).matches();
   }
 
   /** A number for the folder of a block, from 0 to 16^digits - 1. */

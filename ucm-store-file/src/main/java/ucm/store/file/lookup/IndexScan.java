@@ -3,7 +3,6 @@ package ucm.store.file.lookup;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
-import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -27,8 +26,6 @@ import ucm.store.file.health.DirectoryHealth;
 public final class IndexScan {
 
   private static final Logger LOG = LoggerFactory.getLogger(IndexScan.class);
-  private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
-  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
   private static final long WORK_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
   private static final int CLOCK_MASK = 15;
 
@@ -86,7 +83,7 @@ public final class IndexScan {
 
     boolean run() {
       files.operations.list(paths.inDirectory(new NativePath(), directory, ".")).stream()
-          .filter(name -> FOLDER_NAME.matcher(name).matches())
+          .filter(BlockPaths::isFolderName)
           .forEach(this::scan);
       if (bareFiles > 0 && files.acceptsUnverified) {
         LOG.warn(
@@ -126,7 +123,7 @@ public final class IndexScan {
     }
 
     private boolean check(String folder, String name) {
-      if (BLOCK_NAME.matcher(name).matches()) {
+      if (BlockPaths.isBlockName(name)) {
         BlockIds id = BlockIds.ofHex(name);
         long high = id.high(0);
         long low = id.low(0);
