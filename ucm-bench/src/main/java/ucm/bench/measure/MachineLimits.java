@@ -3,11 +3,7 @@ package ucm.bench.measure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -69,15 +65,6 @@ public final class MachineLimits implements AutoCloseable {
       return text;
     }
   }
-
-  // Files.exists takes a third longer.
-  @SuppressWarnings("restricted") // It takes a name that ends with a zero, and a number.
-  private static final MethodHandle ACCESS =
-      Linker.nativeLinker()
-          .downcallHandle(
-              Linker.nativeLinker().defaultLookup().findOrThrow("access"),
-              FunctionDescriptor.of(
-                  ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
 
   private static final int PAGE = 4096;
   private static final int FOLDERS = 64;
@@ -316,32 +303,25 @@ public final class MachineLimits implements AutoCloseable {
 
   /** Asks some times, on this thread, whether files of the round exist; answers per second. */
   public double access(int times, boolean existing) {
-    try (Arena names = Arena.ofConfined()) {
-      MemorySegment[] asked = new MemorySegment[times];
-      // Each absent name once, like unknown ids: the kernel remembers names that are absent.
-      Arrays.setAll(
-          asked,
-          i -> {
-            Path file = files[i % files.length];
-            Path path = existing ? file : file.resolveSibling("absent-" + absent++);
-            return names.allocateFrom(path.toString());
-          });
-      int found = 0;
-      long start = System.nanoTime();
-      for (MemorySegment path : asked) {
-        found += (int) ACCESS.invokeExact(path, 0) == 0 ? 1 : 0;
-      }
-      long nanos = System.nanoTime() - start;
-      if (found != (existing ? times : 0)) {
-        throw new IllegalStateException(
-            "of " + times + " files in " + root + " " + found + " were found");
-      }
-      return times * 1e9 / nanos;
-    } catch (RuntimeException | Error e) {
-      throw e;
-    } catch (Throwable e) {
-      throw new IllegalStateException("access threw what no call of C can throw", e);
+    Path[] asked = new Path[times];
+    // Each absent name once, like unknown ids: the kernel remembers names that are absent.
+    Arrays.setAll(
+        asked,
+        i ->
+            existing
+                ? files[i % files.length]
+                : files[i % files.length].resolveSibling("absent-" + absent++));
+    int found = 0;
+    long start = System.nanoTime();
+    for (Path path : asked) {
+      found += Files.exists(path) ? 1 : 0;
     }
+    long nanos = System.nanoTime() - start;
+    if (found != (existing ? times : 0)) {
+      throw new IllegalStateException(
+          "of " + times + " files in " + root + " " + found + " were found");
+    }
+    return times * 1e9 / nanos;
   }
 
   /** Ends what is measured, and closes also what that left open. */
