@@ -194,6 +194,22 @@ final class NfsOnDeviceTest {
   }
 
   @Test
+  void partsOfTasksWaitForTheFilesWhateverTheQueueOfTasksHolds() throws Exception {
+    CountDownLatch hang = new CountDownLatch(1);
+    CountDownLatch hanging = new CountDownLatch(1);
+    Map<String, Object> narrow = Map.of("transferStreamNumber", 1, "waiting_queue_depth", 1);
+    Store nfs = nfs(onFilesThatHang("writeAt", hanging, hang), narrow);
+    BlockIds ids = BlockBytes.ids(1, 4);
+    for (int i = 0; i < 4; i++) {
+      bench.dump(nfs, ids.slice(i, i + 1)).requireOk();
+    }
+    awaitThat(() -> bench.metrics.gauge("nfs_open_shards") == 8);
+    hang.countDown();
+    assertThat(nfs.flush(PATIENCE).ok()).isTrue();
+    assertThat(nfs.durable(ids).cardinality()).isEqualTo(4);
+  }
+
+  @Test
   void refusesATaskWhenTooManyWaitForBuffers() throws InterruptedException {
     Store nfs = nfs(Map.of("buffer_number", 4, "waiting_queue_depth", 1));
     BlockIds ids = BlockBytes.ids(1, 6);

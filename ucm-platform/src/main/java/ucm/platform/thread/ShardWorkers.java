@@ -64,12 +64,14 @@ public final class ShardWorkers implements AutoCloseable {
   public final class Remainder {
 
     private final Batch batch;
+    private final boolean isPart;
     private final int size;
     private final AtomicInteger next = new AtomicInteger();
 
-    private Remainder(Batch batch, int size) {
+    private Remainder(Batch batch, boolean isPart) {
       this.batch = batch;
-      this.size = size;
+      this.isPart = isPart;
+      this.size = batch.size();
     }
 
     /**
@@ -153,7 +155,15 @@ public final class ShardWorkers implements AutoCloseable {
    * @throws StoreClosedException after {@link #close}
    */
   public Remainder submit(Batch batch) {
-    Remainder remainder = new Remainder(batch, batch.size());
+    return submit(new Remainder(batch, false));
+  }
+
+  /** The same for a part of a task that was let in elsewhere: it counts for no bound. */
+  public void submitPart(Batch batch) {
+    Remainder _ = submit(new Remainder(batch, true));
+  }
+
+  private Remainder submit(Remainder remainder) {
     if (remainder.size == 0) {
       return remainder;
     }
@@ -162,11 +172,11 @@ public final class ShardWorkers implements AutoCloseable {
         throw new StoreClosedException(role);
       }
       int waiting = waitingBatches.get();
-      if (waiting >= maxWaiting) {
+      if (!remainder.isPart && waiting >= maxWaiting) {
         throw new QueueFullException(
             role + " tasks", waiting, CommonKeys.WAITING_QUEUE_DEPTH.name());
       }
-      waitingBatches.incrementAndGet();
+      waitingBatches.addAndGet(remainder.isPart ? 0 : 1);
       batches.add(remainder);
     }
     callOne();
@@ -302,7 +312,7 @@ public final class ShardWorkers implements AutoCloseable {
     }
     if (shard == remainder.size - 1) {
       batches.remove(remainder);
-      waitingBatches.decrementAndGet();
+      waitingBatches.addAndGet(remainder.isPart ? 0 : -1);
       shutDownIfOver();
     }
     callOne();

@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -96,11 +97,15 @@ final class FileTransfers {
 
   /** Moves what may be moved of a task. */
   void start(FileTask task) {
+    start(task, store.workers::submit);
+  }
+
+  private void start(FileTask task, Consumer<FileTask> workers) {
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", task.name(store.config.kind().name()));
     }
     if (!store.health.isAnyDown() || !task.refuseWhole()) {
-      store.workers.submit(task);
+      workers.accept(task);
       if (store.health.isAnyDown()) {
         // A directory that goes down from now on finds it among the open ones.
         task.refuse();
@@ -113,7 +118,7 @@ final class FileTransfers {
   /** Moves host memory on behalf of a task of other memory. */
   FileTask move(TransferTask task, Transfer inHost) {
     FileTask part = newTask(task.id(), inHost, task.isDump());
-    start(part);
+    start(part, store.workers::submitPart);
     parts.add(part);
     part.whenTerminal(() -> parts.remove(part));
     return part;
