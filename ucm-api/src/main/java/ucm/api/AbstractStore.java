@@ -187,6 +187,11 @@ public abstract class AbstractStore implements Store {
     Threads.close(this, thread, fault);
   }
 
+  /** Logs that the store is closed, and why: by {@link System.Logger}, for stores with no log of theirs. */
+  protected void logFailure(String message, Throwable fault) {
+    System.getLogger(AbstractStore.class.getName()).log(System.Logger.Level.ERROR, message, fault);
+  }
+
   /**
    * Called first by each operation that a subclass overrides.
    *

@@ -188,16 +188,14 @@ public final class StoreLife {
                   store.close();
                 });
       } finally {
-        System.getLogger(AbstractStore.class.getName())
-            .log(
-                System.Logger.Level.ERROR,
-                store.name()
-                    + ": thread "
-                    + ended.getName()
-                    + " ended by "
-                    + fault
-                    + "; the store is closed: what is open fails, and nothing more is accepted",
-                fault);
+        store.logFailure(
+            store.name()
+                + ": thread "
+                + ended.getName()
+                + " ended by "
+                + fault
+                + "; the store is closed: what is open fails, and nothing more is accepted",
+            fault);
       }
     }
   }

@@ -202,6 +202,11 @@ public final class CacheStore extends AbstractStore {
   }
 
   @Override
+  protected void logFailure(String message, Throwable fault) {
+    LOG.error(message, fault);
+  }
+
+  @Override
   protected void closesBefore(int openTasks) {
     LOG.warn("Cache: {} tasks were not done when the store closed; they are ended", openTasks);
   }

@@ -17,7 +17,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
-import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreClosedException;
@@ -39,7 +38,7 @@ final class ThreadFaultsTest {
 
   private final HeldNext next = new HeldNext();
   private final BlockingQueue<String> errors = new LinkedBlockingQueue<>();
-  private final Logger logger = (Logger) LoggerFactory.getLogger(AbstractStore.class);
+  private final Logger logger = (Logger) LoggerFactory.getLogger(CacheStore.class);
   private final AppenderBase<ILoggingEvent> reader =
       new AppenderBase<>() {
         @Override

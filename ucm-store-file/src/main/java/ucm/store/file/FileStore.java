@@ -202,6 +202,11 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
   }
 
   @Override
+  protected void logFailure(String message, Throwable fault) {
+    LOG.error(message, fault);
+  }
+
+  @Override
   protected void closesBefore(int openTasks) {
     LOG.warn(
         "{} closes while the file system still holds {} shards; they end when it lets go",

@@ -63,7 +63,7 @@ final class TaskLogTest {
 
   @Test
   void aThreadThatRunsOutOfMemoryClosesTheStoreAndSaysSo() throws Exception {
-    Logger logger = (Logger) LoggerFactory.getLogger("ucm.api");
+    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.file");
     ListAppender<ILoggingEvent> lines = new ListAppender<>();
     lines.start();
     logger.addAppender(lines);

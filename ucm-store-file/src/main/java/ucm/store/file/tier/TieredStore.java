@@ -175,6 +175,11 @@ public abstract class TieredStore extends AbstractStore
     }
   }
 
+  @Override
+  protected void logFailure(String message, Throwable fault) {
+    LOG.error(message, fault);
+  }
+
   private Tiers tiers() {
     return Objects.requireNonNull(tiers);
   }
