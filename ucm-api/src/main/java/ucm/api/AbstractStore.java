@@ -104,14 +104,7 @@ public abstract class AbstractStore implements Store {
     life.opened();
     changing.lock();
     try {
-      Optional<String> refusal = refuseNext(context.next());
-      if (refusal.isPresent()) {
-        throw new StoreException(refusal.get());
-      }
-      if (settings().config().hasErrors()) {
-        throw new StoreException(
-            name + " is not opened, because its configuration has errors: correct them first");
-      }
+      settings().requireOpenable(name, refuseNext(context.next()));
       inFlight =
           new InFlightTasks(
               name,
@@ -187,7 +180,7 @@ public abstract class AbstractStore implements Store {
     Threads.close(this, thread, fault);
   }
 
-  /** Logs that the store is closed, and why: by {@link System.Logger}, for stores with no log of theirs. */
+  /** Logs why the store was closed: by {@link System.Logger}, for stores with no log of their own. */
   protected void logFailure(String message, Throwable fault) {
     System.getLogger(AbstractStore.class.getName()).log(System.Logger.Level.ERROR, message, fault);
   }

@@ -322,6 +322,17 @@ final class InFlightTasks {
           .findFirst();
     }
 
+    /** Checks that a store may be opened; {@code refusal} is what it has against its next stage. */
+    void requireOpenable(String store, Optional<String> refusal) {
+      if (refusal.isPresent()) {
+        throw new StoreException(refusal.get());
+      }
+      if (config.hasErrors()) {
+        throw new StoreException(
+            store + " is not opened, because its configuration has errors: correct them first");
+      }
+    }
+
     /**
      * Checks that a store can move a transfer.
      *

@@ -185,7 +185,11 @@ public final class StoreLife {
             .start(
                 () -> {
                   Thread.currentThread().interrupt();
-                  store.close();
+                  try {
+                    store.close();
+                  } catch (RuntimeException e) {
+                    store.logFailure(store.name() + " failed to close", e);
+                  }
                 });
       } finally {
         store.logFailure(
