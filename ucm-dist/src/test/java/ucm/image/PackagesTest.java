@@ -7,17 +7,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Dependencies between packages point one way, and no package outgrows a newcomer's look. */
+/** Dependencies between packages point one way, and no package or file outgrows a newcomer's look. */
 class PackagesTest {
 
   private static final int MOST_FILES = 25;
+  private static final int MOST_LINES = 400;
   private static final List<String> STORES = List.of("posix", "nfs", "ds3fs", "cache", "fake");
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -46,6 +51,21 @@ class PackagesTest {
             .collect(Collectors.groupingBy(c -> c.getPackageName(), Collectors.counting()));
     assertThat(files)
         .allSatisfy((name, count) -> assertThat(count).isLessThanOrEqualTo(MOST_FILES));
+  }
+
+  @Test
+  void noFileIsTooLong() throws IOException {
+    try (Stream<Path> files = Files.walk(Path.of(".."))) {
+      List<Path> sources =
+          files
+              .filter(file -> file.toString().endsWith(".java"))
+              .filter(file -> !file.toString().contains("/target/"))
+              .toList();
+      assertThat(sources).hasSizeGreaterThan(1000);
+      assertThat(sources)
+          .allSatisfy(
+              file -> assertThat(Files.readAllLines(file)).hasSizeLessThanOrEqualTo(MOST_LINES));
+    }
   }
 
   @ParameterizedTest
