@@ -196,9 +196,8 @@ final class NfsOnDeviceTest {
   @Test
   void partsOfTasksWaitForTheFilesWhateverTheQueueOfTasksHolds() throws Exception {
     CountDownLatch hang = new CountDownLatch(1);
-    CountDownLatch hanging = new CountDownLatch(1);
     Map<String, Object> narrow = Map.of("transferStreamNumber", 1, "waiting_queue_depth", 1);
-    Store nfs = nfs(onFilesThatHang("writeAt", hanging, hang), narrow);
+    Store nfs = nfs(onFilesThatHang("writeAt", new CountDownLatch(1), hang), narrow);
     BlockIds ids = BlockBytes.ids(1, 4);
     for (int i = 0; i < 4; i++) {
       bench.dump(nfs, ids.slice(i, i + 1)).requireOk();

@@ -16,7 +16,7 @@ public final class TimeoutScheduler implements AutoCloseable {
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
-  private final String role;
+  private final String name;
   private final OwnThreads own;
   private final ScheduledThreadPoolExecutor threads;
 
@@ -27,7 +27,7 @@ public final class TimeoutScheduler implements AutoCloseable {
 
   /** With as many threads as things that are done; starts none yet. */
   TimeoutScheduler(StoreKind kind, String role, int count) {
-    this.role = role;
+    name = kind.name() + " " + role;
     own = kind.threads(role);
     threads = new ScheduledThreadPoolExecutor(count, own, (_, _) -> {});
     threads.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
@@ -60,7 +60,7 @@ public final class TimeoutScheduler implements AutoCloseable {
   public void close() {
     threads.shutdown();
     if (!own.join(LONGEST_CLOSE)) {
-      LOG.warn("a thread of a store, {}, still waits for the file system", role);
+      LOG.warn("{} still waits for an answer", name);
     }
   }
 }
