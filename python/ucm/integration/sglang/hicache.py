@@ -17,7 +17,7 @@ from typing import Any, Callable, Counter, Dict, List, Optional, Sequence, Set, 
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage
 
 from ucm.integration import stores
-from ucm.integration.sglang.pages import Pages, Pieces
+from ucm.pages import Pages, Pieces
 from ucm.protocol import Engine
 
 LAYOUTS = ("page_first", "page_first_direct")
