@@ -95,6 +95,53 @@ def test_no_two_layouts_of_other_bytes_have_one_name():
     assert all(len(contents) == 1 for contents in by_text.values())
 
 
+# vLLM's orders of the axes in memory: L layers, B blocks, H heads, N tokens, C elements of K and V.
+VLLM_ORDERS = ["LBHNC", "LBNHC", "LHBNC", "BLHNC", "BLNHC", "BHLNC"]
+
+
+def of_vllm(order, ratio, heads):
+    """Layers as vLLM registers them since 0.29, with kernel blocks of a part of a block."""
+    shape = {"L": 3, "B": B * ratio, "H": heads, "N": N // ratio, "C": 10}
+    l, b, h, n, c = torch.meshgrid(*[torch.arange(shape[a]) for a in "LBHNC"], indexing="ij")
+    # A value says which layer, token and head it is of, however it lies.
+    values = (((l * heads + h) * B * N + b * shape["N"] + n) * shape["C"] + c).to(torch.int32)
+    memory = values.permute(["LBHNC".index(a) for a in order]).contiguous()
+    whole = memory.permute([order.index(a) for a in "LBHNC"])
+    return {NAMES[i]: whole[i] for i in range(shape["L"])}
+
+
+@pytest.mark.parametrize("heads", [4, 1])
+def test_layouts_of_vllm_with_one_name_have_the_same_bytes(heads):
+    contents = {}
+    for order in VLLM_ORDERS:
+        for ratio in (1, 4):
+            found = layouts.find(of_vllm(order, ratio, heads), B, False)
+            contents.setdefault(found.text, set()).add(block_bytes(found, 3).numpy().tobytes())
+    assert [len(bytes_of) for bytes_of in contents.values()] == [1] * len(contents)
+    # With one head, the heads are nowhere in the nesting.
+    assert len({next(iter(bytes_of)) for bytes_of in contents.values()}) == (3 if heads > 1 else 1)
+    assert "" not in contents
+
+
+@pytest.mark.parametrize("order", VLLM_ORDERS)
+@pytest.mark.parametrize("ratio", [1, 4])
+def test_latent_attention_keeps_its_name_with_an_axis_of_one_head(order, ratio):
+    found = layouts.find(of_vllm(order, ratio, 1), B, True)
+    before = layouts.find(
+        {name: t.squeeze(1) for name, t in of_vllm("LBHNC", 1, 1).items()}, B, True
+    )
+    assert found.text == before.text == ""
+    assert torch.equal(block_bytes(found, 3), block_bytes(before, 3))
+
+
+def test_layers_that_share_memory_are_kept_once():
+    own, last = classic(0), classic(1)
+    caches = {NAMES[0]: own, NAMES[1]: own[:], NAMES[2]: last, NAMES[3]: last.clone()}
+    found = layouts.find(caches, B, False)
+    assert [layer.name for layer in found.layers] == [NAMES[0], NAMES[2], NAMES[3]]
+    assert found.shared == {NAMES[1]: NAMES[0]}
+
+
 @pytest.mark.parametrize("sizes", [(B, N, 576), (4 * B, N // 4, 576), (B, N, 656)])
 def test_latent_attention_is_one_tensor(sizes):
     tensor = numbered(*sizes, dtype=torch.uint8 if sizes[2] == 656 else torch.int16)

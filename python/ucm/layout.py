@@ -3,11 +3,13 @@
 Nothing here knows an attention backend: the block axis is found from sizes and strides. Blocks of
 the classic layouts (K plane and V plane apart, tokens before heads; MLA) have the same bytes whether
 K and V of a block lie side by side or not. Any other layout gets a text that says what its bytes are
-like, which becomes part of the blocks' names.
+like, which becomes part of the blocks' names: how the axes of a block are nested in a slot, the
+outermost first. Axes of size 1 do not count, as they change no byte.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
@@ -36,10 +38,14 @@ class Layer(NamedTuple):
 
 
 class KvLayout(NamedTuple):
-    """All layers of a rank, in the order of the model."""
+    """All layers of a rank, in the order of the model; of layers that share memory, the first.
+
+    ``shared`` says for each of the others which layer has its memory.
+    """
 
     layers: List[Layer]
     text: str
+    shared: Dict[str, str] = {}
 
     @property
     def tensor_bytes(self) -> List[List[int]]:
@@ -60,14 +66,31 @@ def find(kv_caches: Dict[str, Tensors], blocks: int, mla: bool) -> KvLayout:
     """
     if not kv_caches:
         raise LayoutError("the engine registers no KV tensors")
-    names = sorted(kv_caches, key=layer_number)
-    layers = [_layer(name, kv_caches[name], blocks, mla) for name in names]
+    first_of: Dict[Tuple[Any, ...], str] = {}
+    shared: Dict[str, str] = {}
+    for name in sorted(kv_caches, key=layer_number):
+        first = first_of.setdefault(_memory(kv_caches[name]), name)
+        if first != name:
+            shared[name] = first
+    layers = [_layer(name, kv_caches[name], blocks, mla) for name in first_of.values()]
     texts = sorted({layer.text for layer in layers})
-    return KvLayout(layers, "" if texts == [""] else ";".join(texts))
+    return KvLayout(layers, "" if texts == [""] else ";".join(texts), shared)
+
+
+def _parts(tensors: Tensors) -> List[torch.Tensor]:
+    return [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+
+
+def _memory(tensors: Tensors) -> Tuple[Any, ...]:
+    """What layers have in common that share their memory."""
+    return tuple(
+        (str(part.device), part.data_ptr(), tuple(part.shape), part.stride(), part.dtype)
+        for part in _parts(tensors)
+    )
 
 
 def _layer(name: str, tensors: Tensors, blocks: int, mla: bool) -> Layer:
-    parts = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+    parts = _parts(tensors)
     pieces: List[torch.Tensor] = []
     bytes_of: List[int] = []
     texts: List[str] = []
@@ -118,15 +141,9 @@ def _pieces(
                 f"layer {name}: blocks of {tuple(tensor.shape)} with strides {tensor.stride()} overlap"
             )
     others = _by_stride(tensor, (a for a in range(tensor.dim()) if a != axis))
-    # From the inside: axes that continue the dense part of a piece.
-    length = 1
-    inner = 0
-    for a in reversed(others):
-        if tensor.stride(a) != length or length * tensor.shape[a] > block_stride:
-            break
-        length *= tensor.shape[a]
-        inner += 1
+    inner = _dense(tensor, others, block_stride)
     outer = others[: len(others) - inner]
+    length = math.prod(tensor.shape[a] for a in others[len(others) - inner :])
     offsets = [0]
     for a in outer:
         offsets = [at + i * tensor.stride(a) for at in offsets for i in range(tensor.shape[a])]
@@ -151,6 +168,16 @@ def _pieces(
     return views
 
 
+def _dense(tensor: torch.Tensor, others: Sequence[int], block_stride: int) -> int:
+    """How many of the last axes make up the dense part of a piece."""
+    length = 1
+    for count, a in enumerate(reversed(others)):
+        if tensor.stride(a) != length or length * tensor.shape[a] > block_stride:
+            return count
+        length *= tensor.shape[a]
+    return len(others)
+
+
 def _kv_axis(tensor: torch.Tensor, axis: int) -> int:
     """The axis that tells K and V apart; -1 without one."""
     if tensor.dim() == 5:
@@ -166,16 +193,21 @@ def _is_kv_pair(tensor: torch.Tensor, axis: int) -> bool:
 
 def _text(tensor: torch.Tensor, axis: int, ratio: int, mla: bool, parts: int) -> str:
     """Empty for a classic layout, else what the bytes of a block are like."""
-    order = _by_stride(tensor, (a for a in range(tensor.dim()) if a != axis))
     kv = _kv_axis(tensor, axis)
-    inside = [a for a in order if a != kv]
-    in_order = inside == sorted(inside) and (kv < 0 or order[:1] == [kv])
-    pair = kv >= 0 and tensor.dim() == 5
-    latent = mla and tensor.dim() == 3
-    separate = parts == 2 and tensor.dim() == 4
-    # With smaller kernel blocks, K and V of a plane still lie apart, but not in a block of [B, 2, ...].
-    split = ratio == 1 or kv == 0 or kv < 0
-    if in_order and split and (pair or latent or separate):
-        return ""
-    sizes = ",".join(f"{a}:{tensor.shape[a]}" for a in order)
-    return f"{tensor.dim()}d/{axis}x{ratio}({sizes}){str(tensor.dtype).replace('torch.', '')}"
+    nested = _by_stride(tensor, (a for a in range(tensor.dim()) if a != axis))
+    # The kernel's blocks of a block follow one another around the dense part of a piece.
+    at = len(nested) - _dense(tensor, nested, tensor.stride(axis))
+    before, after = nested[:at], nested[at:]
+    inside = [a for a in nested if a != kv]
+    tokens_in_order = ratio == 1 or before in ([], [kv]) and kv not in after
+    if inside == sorted(inside) and (kv < 0 or nested[:1] == [kv]) and tokens_in_order:
+        latent = mla and kv < 0 and len(nested) <= 2
+        separate = parts == 2 and tensor.dim() == 4
+        if kv >= 0 or latent or separate:
+            return ""
+    # Numbered without the axis of blocks, so that it does not matter where that one is.
+    names = {a: "kv" if a == kv else str(a - (a > axis)) for a in nested}
+    sizes = [f"{names[a]}:{tensor.shape[a]}" for a in nested]
+    if ratio > 1:
+        sizes.insert(at, f"blocks:{ratio}")
+    return f"{tensor.dim()}d({','.join(sizes)}){str(tensor.dtype).replace('torch.', '')}"

@@ -81,6 +81,8 @@ class WorkerSide:
         # Tensors without a hook of their own, such as those of an index, go with their layer.
         numbers = [layer_number(layer.name) for layer in self._layout.layers]
         self._through = {name: bisect_right(numbers, numbers[i]) for name, i in self._layers.items()}
+        # A layer that has the memory of another waits for that one, and is saved with it.
+        self._through.update((name, self._through[of]) for name, of in self._layout.shared.items())
         self._link = Link(
             self._extra, protocol.WORKER, f"worker-{self._rank}", self._open, self._log
         )
@@ -206,7 +208,7 @@ class WorkerSide:
         return True
 
     def wait_for_layer_load(self, name: str) -> None:
-        if self._meta is None or not self._layerwise or name not in self._layers:
+        if self._meta is None or not self._layerwise or name not in self._through:
             return
         self._hooks_come = True
         if self._step_loads is not None:
