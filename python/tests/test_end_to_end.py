@@ -289,7 +289,8 @@ def test_the_seeds_evaluation(own_daemon, caplog):
     assert hits == [0, 16_000 if PROFILE >= (0, 11) else 15_999]
     lines = [r.getMessage() for r in caplog.records if "total_blocks_num" in r.getMessage()]
     assert lines == [
-        f"request_id: {name}, total_blocks_num: 125, hit hbm: 0, hit external: {found}"
+        f"request_id: {name}, total_blocks_num: 125, hit hbm: 0, hit external: {found},"
+        " total tokens: 16000"
         for name, found in (("first", 0), ("second", 125))
     ]
 

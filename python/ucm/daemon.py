@@ -7,10 +7,34 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import time
-from typing import Any, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 IDLE_EXIT_SECONDS = 300
+LAUNCH_SECONDS = 30.0
+_LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")
+# Variables that an engine sets for itself. The daemon serves others as well, on all GPUs.
+_OF_ENGINES = (
+    "CUDA_VISIBLE_DEVICES",
+    "GLOO_",
+    "GOMP_",
+    "HF_",
+    "KMP_",
+    "LD_PRELOAD",
+    "MALLOC_",
+    "MKL_",
+    "NCCL_",
+    "OMP_",
+    "OPENBLAS_",
+    "PYTHON",
+    "PYTORCH_",
+    "RAY_",
+    "SGLANG_",
+    "TORCH",
+    "TRITON_",
+    "VLLM_",
+)
 
 
 def socket_path(extra: Mapping[str, Any]) -> str:
@@ -52,7 +76,7 @@ def command() -> Optional[str]:
 
 
 def start(socket: str, wait_seconds: float) -> Optional[str]:
-    """Starts a daemon unless another process of this node does so.
+    """Starts a daemon unless another process of this node does so; it outlives this one.
 
     Returns None when a socket is there afterwards, else what is missing.
     """
@@ -74,24 +98,57 @@ def start(socket: str, wait_seconds: float) -> Optional[str]:
                 time.sleep(0.05)
         if os.path.exists(socket) and _answers(socket):
             return None
-        with open(socket + ".log", "ab") as log:
-            process = subprocess.Popen(
-                [program, "serve", "--socket", socket, "--idle-exit", str(IDLE_EXIT_SECONDS)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                close_fds=True,
-            )
-        while time.monotonic() < deadline:
-            if os.path.exists(socket) and _answers(socket):
-                return None
-            if process.poll() is not None:
-                return f"ucm serve ended with {process.returncode}: see {socket}.log"
-            time.sleep(0.02)
-        return f"ucm serve does not answer yet: see {socket}.log"
+        return _launch(program, socket, deadline)
     finally:
         os.close(fd)
+
+
+def _launch(program: str, socket: str, deadline: float) -> Optional[str]:
+    """Starts the daemon as nobody's descendant: an engine ends all of its own when it ends."""
+    where = socket + ".log"
+    serve = [program, "serve", "--socket", socket, "--idle-exit", str(IDLE_EXIT_SECONDS)]
+    with open(where, "ab") as log:
+        try:
+            launched = subprocess.run(
+                [sys.executable, "-I", "-S", _LAUNCHER, *serve],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(),
+                timeout=LAUNCH_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"ucm serve could not be started ({error}): see {where}"
+    pid = int(launched.stdout)
+    while time.monotonic() < deadline:
+        if os.path.exists(socket) and _answers(socket):
+            return None
+        if not _runs(pid):
+            return f"ucm serve ended at once ({_last_line(where)}): see {where}"
+        time.sleep(0.02)
+    return f"ucm serve does not answer yet: see {where}"
+
+
+def _environment() -> Dict[str, str]:
+    return {name: text for name, text in os.environ.items() if not name.startswith(_OF_ENGINES)}
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process has not ended, whoever is to learn how it ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            # The name of the program, in parentheses, may have any characters.
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def _last_line(path: str) -> str:
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - 1000))
+        lines = file.read().decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 def _answers(path: str) -> bool:

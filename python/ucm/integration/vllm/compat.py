@@ -12,14 +12,9 @@ if TYPE_CHECKING:
     from ucm.layout import KvLayout
 
 
-def logger(name: str) -> logging.Logger:
-    """vLLM's logger, whose lines have vLLM's form."""
-    try:
-        from vllm.logger import init_logger
-
-        return init_logger(name)  # type: ignore[no-any-return]
-    except ImportError:
-        return logging.getLogger(name)
+def logger() -> logging.Logger:
+    """A child of vLLM's own logger, which alone has a handler: its lines have vLLM's form and level."""
+    return logging.getLogger("vllm.ucm")
 
 
 class Features(NamedTuple):
@@ -177,6 +172,10 @@ def layout_text(vllm_config: Any, layout: KvLayout) -> str:
     return f"{layout.text}|{kept}:{name}"
 
 
+class NotServed(Exception):
+    """An engine that goes on without UCM; says why."""
+
+
 _PLAIN_SPECS = ("FullAttentionSpec", "MLAAttentionSpec")
 
 
@@ -206,3 +205,26 @@ def _specs(spec: Any) -> List[Any]:
     if type(spec).__name__ == "UniformTypeKVCacheSpecs":
         return list(spec.kv_cache_specs.values())
     return [spec]
+
+
+def block_count(vllm_config: Any, kv_cache_config: Any, kv_caches: Dict[str, Any]) -> int:
+    """Blocks of the KV cache. Before 0.11.1 vLLM does not say it, and the tensors' sizes do.
+
+    Raises NotServed when neither does.
+    """
+    said = getattr(kv_cache_config, "num_blocks", None) or vllm_config.cache_config.num_gpu_blocks
+    if said:
+        return int(said)
+    tokens = int(vllm_config.cache_config.block_size)
+    layers = vllm_config.compilation_config.static_forward_context
+    for name, tensors in kv_caches.items():
+        parts = tensors if isinstance(tensors, (list, tuple)) else [tensors]
+        if is_mla(vllm_config.model_config):
+            # [blocks, tokens, numbers]; an FP8 cache has more numbers a token than the layer says.
+            return int(parts[0].shape[0]) * int(parts[0].shape[1]) // tokens
+        layer = layers.get(name)
+        heads, size = getattr(layer, "num_kv_heads", None), getattr(layer, "head_size", None)
+        numbers = sum(int(part.numel()) for part in parts)
+        if heads and size and numbers % (2 * tokens * int(heads) * int(size)) == 0:
+            return numbers // (2 * tokens * int(heads) * int(size))
+    raise NotServed("the number of blocks of the KV cache is not known")

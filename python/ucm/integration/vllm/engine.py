@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Any, Dict, Mapping, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from ucm.integration import stores
 from ucm.integration.vllm import compat
@@ -12,6 +14,21 @@ from ucm.protocol import Engine
 _OWN_KEYS = ("ucm_socket", "ucm_async_load", "ucm_start_daemon", "ucm_data_plane")
 _ROLES = {"kv_producer": 1, "kv_consumer": 2, "kv_both": 3}
 _LAYERWISE = re.compile(r"^use_layerwise\s*:\s*(\S+)", re.MULTILINE)
+
+
+@contextmanager
+def goes_on(log: logging.Logger) -> Iterator[None]:
+    """Whatever goes wrong inside, the engine goes on without UCM, and its log says why."""
+    try:
+        yield
+    except (stores.ConfigurationError, compat.NotServed) as error:
+        log.warning("UCM: %s, so nothing is found or saved", error)
+    except Exception as error:
+        log.exception(
+            "UCM: %s: %s, so nothing is found or saved; please report this",
+            type(error).__name__,
+            error,
+        )
 
 
 def extra_config(vllm_config: Any) -> Dict[str, Any]:
@@ -29,7 +46,7 @@ def is_layerwise(extra: Mapping[str, Any]) -> bool:
     """Whether loads and saves go layer by layer; true when the file cannot be read, which is safe."""
     try:
         name, text = store_config(extra)
-    except (OSError, UnicodeDecodeError):
+    except stores.ConfigurationError:
         return True
     if name == "kv_connector_extra_config":
         return bool(extra.get("use_layerwise", False))

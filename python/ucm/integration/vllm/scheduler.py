@@ -48,18 +48,12 @@ class SchedulerSide:
     """One for each engine."""
 
     def __init__(self, vllm_config: Any, kv_cache_config: Any) -> None:
-        self._log = compat.logger("ucm")
+        self._log = compat.logger()
         self._features = compat.features()
-        self._engine = engine.describe(vllm_config)
-        self._tokens = self._engine.block_tokens
-        extra = engine.extra_config(vllm_config)
-        self._asynchronous = (
-            self._features.deferred_lookup
-            and not engine.is_layerwise(extra)
-            and bool(extra.get("ucm_async_load", True))
-        )
-        self._loads = self._engine.role != 1
-        self._saves = self._engine.role != 2
+        self._tokens = 1
+        self._asynchronous = False
+        self._loads = False
+        self._saves = False
         self._requests: Dict[str, _Request] = {}
         self._by_sequence: Dict[int, str] = {}
         self._unsaved: Set[str] = set()
@@ -82,10 +76,23 @@ class SchedulerSide:
         self._delayed: List[str] = []
         self.stats: Dict[str, int] = {}
         self._link: Optional[Link] = None
+        with engine.goes_on(self._log):
+            self._begin(vllm_config, kv_cache_config)
+
+    def _begin(self, vllm_config: Any, kv_cache_config: Any) -> None:
         refusal = compat.refusal(vllm_config, kv_cache_config)
         if refusal is not None:
-            self._log.warning("UCM: %s, so nothing is found or saved", refusal)
-            return
+            raise compat.NotServed(refusal)
+        self._engine = engine.describe(vllm_config)
+        self._tokens = self._engine.block_tokens
+        extra = engine.extra_config(vllm_config)
+        self._asynchronous = (
+            self._features.deferred_lookup
+            and not engine.is_layerwise(extra)
+            and bool(extra.get("ucm_async_load", True))
+        )
+        self._loads = self._engine.role != 1
+        self._saves = self._engine.role != 2
         self._link = Link(extra, protocol.SCHEDULER, "scheduler", self._open, self._log)
         self._link.start(5.0)
 
@@ -241,11 +248,12 @@ class SchedulerSide:
             state.sent_tokens = 0
         else:
             self._log.info(
-                "request_id: %s, total_blocks_num: %d, hit hbm: %d, hit external: %d",
+                "request_id: %s, total_blocks_num: %d, hit hbm: %d, hit external: %d, total tokens: %d",
                 request_id,
                 found.prompt_blocks,
                 (state.asked or 0) // self._tokens,
                 found.found_blocks,
+                state.asked_tokens,
             )
             self._count("prompt_blocks", found.prompt_blocks)
             self._count("external_hit_blocks", found.found_blocks)

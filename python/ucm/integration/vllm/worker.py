@@ -21,7 +21,7 @@ from ucm.integration.vllm import compat, engine
 from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find, layer_number
-from ucm.protocol import ProtocolError
+from ucm.protocol import Engine, ProtocolError
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
@@ -32,16 +32,17 @@ class WorkerSide:
     """One for each rank."""
 
     def __init__(self, vllm_config: Any, kv_cache_config: Any) -> None:
-        self._log = compat.logger("ucm")
+        self._log = compat.logger()
         self._config = vllm_config
-        self._extra = engine.extra_config(vllm_config)
-        self._layerwise = engine.is_layerwise(self._extra)
-        self._saves_beside = compat.features().fences_preemptions
-        self._rank = compat.tp_rank(vllm_config.parallel_config)
-        self._saves = self._rank == 0 or not compat.is_mla(vllm_config.model_config)
         self._kv_cache_config = kv_cache_config
-        self._refusal = compat.refusal(vllm_config, kv_cache_config)
-        self._plane = str(self._extra.get("ucm_data_plane", "auto"))
+        self._served = False
+        self._layerwise = False
+        self._saves_beside = False
+        self._saves = False
+        self._rank = 0
+        self._extra: Dict[str, Any] = {}
+        self._plane = "auto"
+        self._engine: Optional[Engine] = None
         self._link: Optional[Link] = None
         self._layout: Optional[KvLayout] = None
         self._layers: Dict[str, int] = {}
@@ -65,18 +66,33 @@ class WorkerSide:
         self._saver: Optional[Copier] = None
         # Saves of the last step; they begin with the next one, when its tokens are sampled.
         self._deferred: List[Tuple[Fence, Callable[[], None]]] = []
+        with engine.goes_on(self._log):
+            self._begin()
+
+    def _begin(self) -> None:
+        config = self._config
+        self._extra = engine.extra_config(config)
+        self._layerwise = engine.is_layerwise(self._extra)
+        self._saves_beside = compat.features().fences_preemptions
+        self._rank = compat.tp_rank(config.parallel_config)
+        self._saves = self._rank == 0 or not compat.is_mla(config.model_config)
+        self._plane = str(self._extra.get("ucm_data_plane", "auto"))
+        # The scheduler side says why.
+        self._served = compat.refusal(config, self._kv_cache_config) is None
 
     def register(self, kv_caches: Dict[str, Any]) -> None:
         """The engine has allocated its KV cache."""
-        if self._refusal is not None:
-            return
-        blocks = getattr(self._kv_cache_config, "num_blocks", None)
-        blocks = blocks or self._config.cache_config.num_gpu_blocks
+        if self._served:
+            with engine.goes_on(self._log):
+                self._register(kv_caches)
+
+    def _register(self, kv_caches: Dict[str, Any]) -> None:
+        self._engine = engine.describe(self._config)
+        blocks = compat.block_count(self._config, self._kv_cache_config, kv_caches)
         try:
-            self._layout = find(kv_caches, int(blocks), compat.is_mla(self._config.model_config))
+            self._layout = find(kv_caches, blocks, compat.is_mla(self._config.model_config))
         except LayoutError as error:
-            self._log.warning("UCM: %s, so nothing is found or saved", error)
-            return
+            raise compat.NotServed(str(error)) from None
         self._layers = {layer.name: i for i, layer in enumerate(self._layout.layers)}
         # Tensors without a hook of their own, such as those of an index, go with their layer.
         numbers = [layer_number(layer.name) for layer in self._layout.layers]
@@ -89,9 +105,9 @@ class WorkerSide:
         self._link.start(REGISTER_SECONDS)
 
     def _open(self, connection: Connection) -> None:
-        assert self._layout is not None
+        assert self._layout is not None and self._engine is not None
         body = protocol.open_worker(
-            engine.describe(self._config),
+            self._engine,
             self._rank,
             self._layout.tensor_bytes,
             compat.layout_text(self._config, self._layout),

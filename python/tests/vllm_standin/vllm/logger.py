@@ -1,7 +1,0 @@
-"""Loggers."""
-
-import logging
-
-
-def init_logger(name):
-    return logging.getLogger(name)
