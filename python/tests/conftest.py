@@ -1,9 +1,7 @@
 """The simulated engines and the package come first; tests that need a daemon start one."""
 
 import os
-import subprocess
 import sys
-import time
 
 import pytest
 
@@ -14,90 +12,10 @@ sys.path[:0] = PATHS
 # For the processes of ranks.
 os.environ["PYTHONPATH"] = os.pathsep.join(PATHS + [os.environ.get("PYTHONPATH", "")])
 
+from daemons import Daemon, private  # noqa: E402
 
-class Daemon:
-    """`ucm serve` of UCM_HOME, and a configuration of a test's own with blocks in files."""
-
-    def __init__(self, folder, socket=None, pipeline="Posix", staging="64MiB", pool_gb=0.05):
-        self.folder = folder
-        self.staging, self.pool_gb = staging, pool_gb
-        self.socket = socket or os.path.join(folder, "ucm.sock")
-        os.makedirs(os.path.join(folder, "data"), exist_ok=True)
-        self.yaml = os.path.join(folder, "ucm.yaml")
-        self.write_yaml(pipeline)
-        self.process = None
-        # Its own view of a simulated GPU is that of the real driver: the host cannot reach the memory.
-        self.gpu = {"SIM_CUDA_DIRECT": "0", "SIM_CUDA_REPORT": os.path.join(folder, "gpu")}
-
-    def write_yaml(self, pipeline, top="", more=""):
-        with open(self.yaml, "w", encoding="utf-8") as file:
-            file.write(
-                "ucm_connectors:\n"
-                "  - ucm_connector_name: UcmPipelineStore\n"
-                "    ucm_connector_config:\n"
-                f"      store_pipeline: {pipeline}\n"
-                f"      storage_backends: {self.folder}/data\n"
-                f"{f'      cache_buffer_capacity_gb: {self.pool_gb}' if 'Cache' in pipeline else ''}\n"
-                f"      {more}\n{top}"
-            )
-
-    def start(self, **environment):
-        program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
-        with open(os.path.join(self.folder, "serve.log"), "ab") as log:
-            self.process = subprocess.Popen(
-                [program, "serve", "--socket", self.socket, "--staging", self.staging],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **self.gpu, **environment},
-            )
-        deadline = time.monotonic() + 60
-        while not os.path.exists(self.socket):
-            assert self.process.poll() is None and time.monotonic() < deadline, self.log()
-            time.sleep(0.01)
-        return self
-
-    def restart(self, **environment):
-        self.stop()
-        return self.start(**environment)
-
-    def gpu_report(self):
-        """What the simulated driver counted in the daemon that has ended."""
-        with open(self.gpu["SIM_CUDA_REPORT"], encoding="utf-8") as file:
-            return dict(line.rstrip("\n").split("=", 1) for line in file)
-
-    def log(self):
-        with open(os.path.join(self.folder, "serve.log"), encoding="utf-8") as file:
-            return file.read()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            assert self.process.wait(60) in (0, 143), self.log()
-
-    def transfer(self, **extra):
-        return {
-            "kv_connector": "UCMConnector",
-            "kv_connector_module_path": "ucm.integration.vllm.ucm_connector",
-            "kv_role": extra.pop("kv_role", "kv_both"),
-            "kv_connector_extra_config": {
-                "UCM_CONFIG_FILE": self.yaml,
-                "ucm_socket": self.socket,
-                "ucm_start_daemon": False,
-                "ucm_data_plane": "device" if os.environ.get("SIM_CUDA_DIRECT") == "1" else "auto",
-                **extra,
-            },
-        }
-
-
-def private(path):
-    if "UCM_HOME" not in os.environ:
-        pytest.skip("UCM_HOME names no image, so there is no ucm serve to test with")
-    os.makedirs(path, mode=0o700)
-    return str(path)
+# Real engines have a configuration of their own: see engines/README.md.
+collect_ignore = ["engines"]
 
 
 @pytest.fixture(scope="session")

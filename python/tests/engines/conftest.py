@@ -1,0 +1,59 @@
+"""Tests with a real engine. Run by the Python of an environment that `tools/engines/venv` makes.
+
+    tools/engines/test vllm 0.32.0 [pytest's arguments]
+"""
+
+import os
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATHS = [os.path.join(HERE, "..", ".."), HERE]
+sys.path[:0] = PATHS
+sys.path.append(os.path.join(HERE, ".."))
+# For processes of the engine.
+os.environ["PYTHONPATH"] = os.pathsep.join(PATHS + [os.environ.get("PYTHONPATH", "")])
+
+from daemons import Daemon, private  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def model():
+    """The folder of the tiny model, as `tools/engines/test` made it."""
+    return os.environ["UCM_ENGINE_MODEL"]
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    """`ucm serve` and a configuration of this test alone."""
+    found = Daemon(private(tmp_path / "d"), staging="256MiB")
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(params=["direct", "layerwise"])
+def mode(request, daemon):
+    """Both ways to load and save."""
+    daemon.write_yaml("Posix", f"use_layerwise: {str(request.param == 'layerwise').lower()}\n")
+    return request.param
+
+
+@pytest.fixture
+def engine(tmp_path, model):
+    """Makes engines: `engine(scenario, daemon)`; see `vllm_engine.Forked`."""
+    from vllm_engine import Forked
+
+    made = []
+
+    def make(scenario, daemon=None, **more):
+        extra = more.pop("extra", {})
+        transfer = None if daemon is None else daemon.transfer(**extra)
+        log = tmp_path / f"engine-{len(made)}.log"
+        made.append(Forked(scenario, log, transfer, **{"model": model, **more}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()

@@ -1,0 +1,220 @@
+"""KV blocks that leave a real vLLM and come back: the answers are those of an engine without UCM."""
+
+import pytest
+import vllm_engine
+from vllm_engine import cached, difference, forget, full_blocks, generate, prompts
+
+WANTED = prompts()
+_references = {}
+
+
+def twice(llm, tell, hear):
+    """Answers, and answers again without the engine's own cache."""
+    first = generate(llm, WANTED)
+    forget(llm)
+    return first, generate(llm, WANTED)
+
+
+def once(llm, tell, hear):
+    return generate(llm, WANTED)
+
+
+@pytest.fixture
+def reference(engine):
+    """Answers without UCM, of the same engine otherwise."""
+
+    def find(scenario=once, **arguments):
+        key = (scenario.__name__, repr(sorted(arguments.items())))
+        if key not in _references:
+            _references[key] = engine(scenario, **arguments).result()
+        return _references[key]
+
+    return find
+
+
+@pytest.mark.short
+def test_blocks_are_found_after_restarts_and_answers_are_equal(engine, daemon, mode, reference):
+    expected = reference()
+    first, second = engine(twice, daemon).result()
+    # Prompts of one step share no blocks that are stored yet, but those of the engine's own cache.
+    assert difference(first, expected) is None
+    assert cached(second) == full_blocks(WANTED)
+    assert difference(second, expected) is None
+    third = engine(once, daemon).result()
+    assert cached(third) == full_blocks(WANTED)
+    assert difference(third, expected) is None
+    daemon.restart()
+    fourth = engine(once, daemon).result()
+    assert cached(fourth) == full_blocks(WANTED)
+    assert difference(fourth, expected) is None
+
+
+def test_nothing_is_found_in_an_empty_store(engine, daemon):
+    alone = prompts(seed=5, count=1)
+    assert cached(engine(lambda llm, *_: generate(llm, alone), daemon).result()) == [0]
+
+
+def shift():
+    """The negative control: each block that is loaded gets the bytes of the one before it.
+
+    Blocks that only change places would not show: attention does not ask for the order of keys, and
+    their positions are in them.
+    """
+    from ucm.staging import Staging
+
+    load = Staging.load
+
+    def shifted(self, layout, layers, slots, blocks):
+        return load(self, layout, layers, [*slots[:1], *slots[:-1]], blocks)
+
+    Staging.load = shifted
+
+
+@pytest.mark.short
+def test_blocks_in_wrong_places_are_noticed(engine, daemon, mode, reference):
+    engine(once, daemon).result()
+    found = engine(once, daemon, before=shift).result()
+    assert cached(found) == full_blocks(WANTED)
+    assert difference(found, reference()) is not None
+
+
+def test_prompts_that_are_computed_in_parts(engine, daemon, mode, reference):
+    parts = {"max_num_batched_tokens": 256, "enable_chunked_prefill": True}
+    expected = reference(**parts)
+    first, second = engine(twice, daemon, **parts).result()
+    assert difference(first, expected) is None
+    assert difference(second, expected) is None
+    assert cached(second) == full_blocks(WANTED)
+
+
+def preempted(llm, tell, hear):
+    """Long answers in a KV cache that is too small for all of them, twice."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    count = [0]
+    preempt = Scheduler._preempt_request
+
+    def counted(self, *arguments, **named):
+        count[0] += 1
+        return preempt(self, *arguments, **named)
+
+    Scheduler._preempt_request = counted
+    first = generate(llm, WANTED, tokens=200)
+    forget(llm)
+    return count[0], first, generate(llm, WANTED, tokens=200)
+
+
+def test_preempted_requests(engine, daemon, mode, reference):
+    small = {"num_gpu_blocks_override": 32}
+    expected = reference(preempted, **small)
+    count, first, second = engine(preempted, daemon, **small).result()
+    assert count > 0
+    assert difference(first, expected[1]) is None
+    assert difference(second, expected[1]) is None
+
+
+def aborted(llm, tell, hear):
+    """Some requests are given up in the middle, in each state; the answers of the others."""
+    from vllm import SamplingParams
+
+    engine = llm.llm_engine
+    parameters = SamplingParams(temperature=0, max_tokens=12, logprobs=1, ignore_eos=True)
+    found = {}
+    for turn in range(3):
+        for number, prompt in enumerate(WANTED):
+            engine.add_request(f"{turn}-{number}", prompt, parameters)
+        for step in range(1000):
+            if step == turn:
+                # In 0.26 and later a request has another name inside.
+                engine.abort_request([f"{turn}-1", f"{turn}-2"])
+            for output in engine.step():
+                if output.finished:
+                    found[output.request_id] = output
+            if not engine.has_unfinished_requests():
+                break
+        forget(llm)
+    kept = [found[f"{turn}-{number}"] for turn in range(3) for number in (0, 3)]
+    return [vllm_engine.answer(one) for one in kept]
+
+
+def test_requests_that_are_given_up(engine, daemon, mode, reference):
+    expected = reference()
+    found = engine(aborted, daemon).result()
+    assert difference(found, [expected[0], expected[3]] * 3) is None
+
+
+@pytest.mark.short
+def test_the_daemon_is_killed_under_load(engine, daemon, mode, reference):
+    def killed(llm, tell, hear):
+        rounds = [generate(llm, WANTED)]
+        tell("stored")
+        hear()
+        forget(llm)
+        rounds.append(generate(llm, WANTED))
+        tell("without a daemon")
+        hear()
+        for _ in range(200):
+            forget(llm)
+            rounds.append(generate(llm, WANTED))
+            if cached(rounds[-1]) == full_blocks(WANTED):
+                break
+        return rounds
+
+    expected = reference()
+    running = engine(killed, daemon)
+    assert running.receive() == "stored"
+    daemon.kill()
+    running.send("killed")
+    assert running.receive() == "without a daemon"
+    daemon.start()
+    running.send("started")
+    rounds = running.result()
+    assert [difference(one, expected) for one in rounds] == [None] * len(rounds)
+    assert cached(rounds[-1]) == full_blocks(WANTED)
+
+
+def test_the_engine_is_killed_while_it_stores(engine, daemon, mode, reference):
+    expected = reference()
+
+    def stores(llm, tell, hear):
+        tell("begins")
+        return generate(llm, WANTED)
+
+    for _ in range(2):
+        running = engine(stores, daemon)
+        running.receive()
+        running.kill()
+    first, second = engine(twice, daemon).result()
+    assert difference(first, expected) is None
+    assert difference(second, expected) is None
+    assert cached(second) == full_blocks(WANTED)
+
+
+def test_generated_blocks_of_a_chat(engine, daemon, reference):
+    daemon.write_yaml("Posix", "use_layerwise: false\nsave_decode_blocks: true\n")
+
+    def turn(llm, tell, hear):
+        return generate(llm, WANTED[:1], tokens=300)
+
+    said = engine(turn, daemon).result()[0].tokens
+    again = [{"prompt_token_ids": WANTED[0]["prompt_token_ids"] + said + [11, 12, 13]}]
+
+    def next_turn(llm, tell, hear):
+        return generate(llm, again)
+
+    expected = engine(next_turn).result()
+    found = engine(next_turn, daemon).result()
+    assert difference(found, expected) is None
+    # The last tokens of the answer may not have been computed.
+    assert cached(found)[0] >= full_blocks(again)[0] - vllm_engine.BLOCK
+    assert cached(found)[0] > full_blocks(WANTED)[0]
+
+
+@pytest.mark.skipif(vllm_engine.version() < (0, 9, 0), reason="has no salts")
+def test_what_another_salt_named_is_not_found(engine, daemon):
+    def salted(salt):
+        return lambda llm, tell, hear: generate(llm, prompts(count=1, cache_salt=salt))
+
+    assert cached(engine(salted("a"), daemon).result()) == [0]
+    assert cached(engine(salted("b"), daemon).result()) == [0]
+    assert cached(engine(salted("a"), daemon).result()) == full_blocks(WANTED)[:1]
