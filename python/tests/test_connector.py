@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -251,8 +252,43 @@ def test_requests_whose_loads_failed_do_not_wait_for_each_other(side, connection
 def test_a_look_up_that_is_not_answered_counts_as_nothing_found(side, connection, monkeypatch):
     assert side.matched_tokens(request(), 0) == (None, False)
     now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 60)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 0.9)
+    assert side.matched_tokens(request(), 0) == (None, False)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 1.1)
     assert side.matched_tokens(request(), 0) == (0, False)
+    # What arrives later is given back.
+    connection.frames.append(found(1, connection.sequence, [3, 4], hold=77))
+    side.matched_tokens(request("b"), 0)
+    side.build_meta(output())
+    reader = protocol.Reader(connection.sent[-1][1])
+    reader.u32()
+    assert (reader.u32(), reader.u64(), reader.u32()) == (1, 77, 0)
+
+
+@pytest.mark.parametrize("prompt_logprobs, asked", [(None, True), (0, False), (1, False)])
+def test_logprobs_of_a_prompt_need_its_computation(side, connection, prompt_logprobs, asked):
+    one = request()
+    one.sampling_params = SimpleNamespace(prompt_logprobs=prompt_logprobs)
+    connection.frames.append(found(1, 1, [3, 4]))
+    side.matched_tokens(one, 0)
+    assert (protocol.LOOKUP in connection.kinds()) == asked
+    assert side.matched_tokens(one, 0)[0] == (32 if asked else 0)
+
+
+@deferred
+def test_a_step_that_computes_nothing_waits_for_the_answer(side, connection):
+    side.matched_tokens(request(), 0)
+    answer, waited = found(1, connection.sequence, [3, 4]), []
+    connection.poll = lambda seconds=0.0: waited.append(seconds) or (answer if seconds else None)
+    # One with tokens does not.
+    side.build_meta(output(cached=[("other", None, 16, 1)]))
+    assert not any(waited)
+    side.build_meta(output())
+    assert [one for one in waited if one] == [0.005]
+    assert side.matched_tokens(request(), 0) == (32, True)
+    waited.clear()
+    side.build_meta(output())
+    assert waited == []
 
 
 @deferred
@@ -300,20 +336,83 @@ def test_a_save_of_blocks_that_the_engine_does_not_have_is_given_up(side, connec
     assert (save.save, save.blocks, save.slots) == (9, b"", b"")
 
 
-@deferred
-def test_saves_of_a_late_plan_are_given_up(side, connection, monkeypatch):
+def scheduled(connection):
+    """(handle, computed, new) of the last plan."""
+    reader = protocol.Reader(connection.sent[-1][1])
+    reader.u32()
+    for _ in range(reader.u32()):
+        reader.u64(), reader.u32()
+    reader.u32s()
+    return [(reader.u32(), reader.u32(), reader.u32()) for _ in range(reader.u32())]
+
+
+def begin_late(side, connection):
+    """A plan that is not answered in time; its number."""
     ask(side, connection, request(), [])
     side.allocated(request(), blocks(5, 6, 7, 8, 9, 10, 11), 0)
-    assert side.build_meta(output(new=[("a", [5, 6, 7], 0, 16)])).saves == []
-    late = connection.sequence
+    assert side.build_meta(output(new=[("a", [5, 6, 7, 8, 9, 10, 11], 0, 16)])).saves == []
+    return connection.sequence
+
+
+@deferred
+def test_a_late_plan_is_used_and_what_was_computed_meanwhile_is_offered(side, connection):
+    late = begin_late(side, connection)
     # While the daemon is behind, steps do not wait for it.
+    count = len(connection.sent)
     assert side.build_meta(output(cached=[("a", None, 16, 16)])).saves == []
+    assert side.build_meta(output(cached=[("a", None, 32, 16)])).saves == []
+    assert len(connection.sent) == count + 2
     connection.frames.append(protocol.Frame(protocol.PLANNED, late, planned((1, 9, 0, [40]))))
-    connection.planned = planned((1, 10, 2, [41]))
-    abandoned, good = side.build_meta(output(cached=[("a", None, 32, 16)])).saves
-    assert (abandoned.save, abandoned.blocks) == (9, b"")
-    assert (good.save, metadata.unpack(good.blocks)) == (10, [7])
+    connection.planned = planned((1, 10, 1, [41, 42, 43]))
+    first, others = side.build_meta(output(cached=[("a", None, 48, 16)])).saves
+    assert scheduled(connection) == [(1, 16, 48)]
+    assert (first.save, metadata.unpack(first.blocks)) == (9, [5])
+    assert (others.save, metadata.unpack(others.blocks)) == (10, [6, 7, 8])
     assert side._link.causes == []
+    assert "unsaved_blocks" not in side.stats
+
+
+@deferred
+def test_what_is_owed_is_offered_while_a_request_decodes(side, connection):
+    late = begin_late(side, connection)
+    side.build_meta(output(cached=[("a", None, 16, 84)]))
+    connection.frames.append(protocol.Frame(protocol.PLANNED, late, planned((1, 9, 0, [40]))))
+    # Older versions do not save in a step that computes nothing.
+    assert side.build_meta(output()).saves == []
+    connection.planned = planned((1, 10, 1, [41, 42, 43, 44, 45]))
+    assert [save.save for save in side.build_meta(output(cached=[("a", None, 100, 1)])).saves] == [9, 10]
+    assert scheduled(connection) == [(1, 16, 84)]
+    side.build_meta(output(cached=[("a", None, 101, 1)]))
+    assert scheduled(connection) == [(1, 16, 84)]
+
+
+@deferred
+@pytest.mark.parametrize("how", ["finished", "preempted", "returned"])
+def test_a_late_plan_for_blocks_that_are_gone_is_given_up_and_counted(side, connection, caplog, how):
+    late = begin_late(side, connection)
+    step = output(cached=[("other", None, 16, 1)])
+    side.build_meta(output(cached=[("a", None, 16, 32)]))
+    if how == "preempted":
+        step.preempted_req_ids = {"a"}
+    else:
+        side.finished(request())
+    if how == "returned":
+        side.matched_tokens(request(), 0)
+    connection.frames.append(protocol.Frame(protocol.PLANNED, late, planned((1, 9, 0, [40]))))
+    (save,) = side.build_meta(step).saves
+    assert (save.save, save.blocks) == (9, b"")
+    # One of the late plan, two that no plan has named.
+    assert side.stats["unsaved_blocks"] == 3
+    assert len([r for r in caplog.records if "ucm_unsaved_blocks" in r.getMessage()]) == 1
+
+
+@deferred
+def test_what_is_late_when_the_connection_ends_is_counted(side, connection):
+    begin_late(side, connection)
+    side.build_meta(output(cached=[("a", None, 16, 32)]))
+    side._link.connection = None
+    side.build_meta(output(cached=[("a", None, 48, 16)]))
+    assert side.stats["unsaved_blocks"] == 3
 
 
 @deferred
@@ -405,9 +504,12 @@ def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
     assert connection.sent[-1] == (protocol.SAVED, _numbers([], [9]))
 
 
-@pytest.mark.skipif(
+fences = pytest.mark.skipif(
     not compat.features().fences_preemptions, reason="this version's saves end with their step"
 )
+
+
+@fences
 @pytest.mark.parametrize("next_call", ["start_load", "await_saves", "close"])
 def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
     saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
@@ -422,6 +524,139 @@ def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
         worker.await_saves()
     worker.close()
     assert connection.sent == [(protocol.SAVED, _numbers([], [9]))]
+
+
+@pytest.fixture
+def slow(worker, connection, monkeypatch):
+    """A save that is under way until the test lets it end; its metadata came in the step before."""
+    may_end, begun = threading.Event(), threading.Event()
+
+    def copy(save, layers):
+        begun.set()
+        return may_end.wait(60)
+
+    monkeypatch.setattr(worker, "_copy_out", copy)
+    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    worker.start_load(metadata.UCMConnectorMetadata([], saves))
+    worker.wait_for_save()
+    worker.start_load(metadata.UCMConnectorMetadata())
+    assert begun.wait(60)
+    yield SimpleNamespace(end=may_end.set)
+    may_end.set()
+    worker.close()
+
+
+class Waits(Exception):
+    pass
+
+
+@pytest.fixture
+def connector(worker, monkeypatch):
+    """The worker's connector, which says when it would wait for saves."""
+    made = UCMConnector.__new__(UCMConnector)
+    made._worker, made._scheduler = worker, None
+    monkeypatch.setattr("ucm.integration.vllm.copies.Copier.drain", mock_wait)
+    return made
+
+
+def mock_wait(_):
+    raise Waits
+
+
+@fences
+@pytest.mark.parametrize(
+    "preempted, waits",
+    [
+        (metadata.UCMConnectorMetadata(), False),
+        (metadata.UCMConnectorMetadata(empty=True), False),
+        (metadata.UCMConnectorMetadata(fences=True), True),
+        ({"a"}, True),
+    ],
+    ids=["nobody", "empty", "metadata", "ids"],
+)
+def test_a_step_waits_for_saves_only_when_a_request_was_preempted(slow, connector, preempted, waits):
+    if not waits:
+        connector.handle_preemptions(preempted)
+        return
+    with pytest.raises(Waits):
+        connector.handle_preemptions(preempted)
+
+
+@fences
+@pytest.mark.parametrize("told", ["fences", "last"])
+def test_a_step_that_is_the_last_or_uses_blocks_again_waits_where_it_begins(slow, connector, told):
+    meta = metadata.UCMConnectorMetadata()
+    connector._worker.start_load(meta)
+    setattr(meta, told, True)
+    with pytest.raises(Waits):
+        connector._worker.start_load(meta)
+
+
+@fences
+def test_an_empty_step_waits_for_the_end_of_a_copy(slow, worker):
+    worker.start_load(metadata.UCMConnectorMetadata(delayed=["a"], empty=True))
+    assert worker.take_finished() == (None, None)
+    slow.end()
+    found = None
+    while found is None:
+        worker.start_load(metadata.UCMConnectorMetadata(empty=True))
+        found, _ = worker.take_finished()
+    assert found == {"a"}
+
+
+@fences
+def test_the_last_step_names_the_requests_that_were_kept(worker, connection):
+    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    worker.start_load(metadata.UCMConnectorMetadata([], saves))
+    worker.wait_for_save()
+    assert worker.take_finished() == (None, None)
+    worker.start_load(metadata.UCMConnectorMetadata(delayed=["a"], empty=True, last=True))
+    assert worker.take_finished() == ({"a"}, None)
+
+
+@fences
+@deferred
+def test_the_metadata_says_whose_blocks_may_be_used_again(side, connection):
+    def step(preempted=None, resumed=()):
+        made = output(cached=[("a", None, 100, 1)])
+        made.preempted_req_ids = preempted
+        made.scheduled_cached_reqs.resumed_req_ids = set(resumed)
+        return side.build_meta(made).fences
+
+    assert not step()
+    assert step({"a"})
+    assert not step(resumed={"a"})
+    # Up to 0.18, a reset of the engine's own cache does not tell whom it preempts.
+    assert step(resumed={"a"})
+    assert not step()
+
+
+@fences
+@deferred
+def test_an_engine_goes_on_while_it_keeps_blocks(side, connection):
+    ask(side, connection, request(), [])
+    side.allocated(request(), blocks(5, 6, 7), 0)
+    connection.planned = planned((1, 9, 0, [40]))
+    side.build_meta(output(new=[("a", [5, 6, 7], 0, 100)]))
+    assert not side.keeps_blocks
+    assert side.finished(request())
+    assert side.keeps_blocks
+    meta = side.build_meta(output())
+    assert (meta.delayed, meta.empty, meta.last) == (["a"], True, True)
+    side.worker_output(SimpleNamespace(finished_sending={"a"}, finished_recving=None))
+    assert not side.keeps_blocks
+
+
+@fences
+@deferred
+def test_with_the_worker_in_its_process_a_request_ends_after_its_saves(side, connection):
+    ask(side, connection, request(), [])
+    side.allocated(request(), blocks(5, 6, 7), 0)
+    connection.planned = planned((1, 9, 0, [40]))
+    side.build_meta(output(new=[("a", [5, 6, 7], 0, 100)]))
+    waited = []
+    assert not side.finished(request(), lambda: waited.append("a"))
+    assert (waited, side.keeps_blocks) == (["a"], False)
 
 
 def test_hooks_may_come_without_metadata(worker):

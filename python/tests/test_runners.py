@@ -5,6 +5,7 @@ import random
 import pytest
 from test_end_to_end import prompts, settle
 from toy_engine import AheadEngine, ToyEngine
+from ucm.integration.vllm import compat
 from vllm import PROFILE
 
 pytestmark = pytest.mark.skipif(PROFILE < (0, 15), reason="this version schedules no step ahead")
@@ -56,3 +57,21 @@ def test_a_token_is_known_a_step_later(daemon):
         settle(daemon)
         engine.close()
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.skipif(not compat.features().fences_preemptions, reason="saves end with their step")
+def test_an_engine_in_one_process_keeps_no_blocks_after_its_last_step(daemon):
+    """It makes no step after the one that ends its last request."""
+    engine = ToyEngine(daemon.transfer(), one_process=True, prefix_caching=False)
+    for name in "ab":
+        engine.add(name, list(range(100)) + [ord(name)], max_tokens=1)
+    while engine.requests:
+        engine.step()
+    assert not engine.delayed
+    assert not any(engine.pool.references)
+    engine.run()
+    settle(daemon)
+    engine.add("again", list(range(100)))
+    engine.run()
+    assert engine.hits == 96
+    engine.close()

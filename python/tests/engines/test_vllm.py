@@ -218,3 +218,47 @@ def test_what_another_salt_named_is_not_found(engine, daemon):
     assert cached(engine(salted("a"), daemon).result()) == [0]
     assert cached(engine(salted("b"), daemon).result()) == [0]
     assert cached(engine(salted("a"), daemon).result()) == full_blocks(WANTED)[:1]
+
+
+def steps_beside_a_copy(llm, tell, hear):
+    """Whether the engine steps while a copy is under way, and what a reset right after a request says."""
+    import threading
+
+    from ucm.staging import Staging
+    from vllm import SamplingParams
+
+    stepped, waited = threading.Event(), []
+    save = Staging.save
+
+    def held(self, *arguments):
+        waited.append(stepped.wait(60))
+        return save(self, *arguments)
+
+    Staging.save = held
+    engine = llm.llm_engine
+    engine.add_request("a", WANTED[0], SamplingParams(temperature=0, max_tokens=40, ignore_eos=True))
+    count = 0
+    while engine.has_unfinished_requests():
+        engine.step()
+        count += 1
+        if count == 20:
+            stepped.set()
+    return waited, llm.reset_prefix_cache()
+
+
+@pytest.mark.skipif(vllm_engine.version() < (0, 15, 0), reason="saves end with their step")
+def test_no_step_waits_for_a_copy_and_a_reset_succeeds_after_it(engine, daemon):
+    daemon.write_yaml("Posix", "use_layerwise: false\n")
+    waited, reset = engine(steps_beside_a_copy, daemon).result()
+    assert waited and all(waited)
+    assert reset is not False
+
+
+@pytest.mark.short
+def test_logprobs_of_a_prompt_are_computed(engine, daemon):
+    daemon.write_yaml("Posix", "use_layerwise: false\n")
+    one = prompts(count=1)
+    engine(lambda llm, *_: generate(llm, one), daemon).result()
+    assert cached(engine(lambda llm, *_: generate(llm, one), daemon).result()) == full_blocks(one)
+    found = engine(lambda llm, *_: generate(llm, one, prompt_logprobs=1), daemon).result()
+    assert cached(found) == [0]

@@ -119,6 +119,7 @@ class ToyEngine:
         prefix_caching=True,
         vocabulary=50,
         v2_runner=False,
+        one_process=False,
     ):
         from vllm import PROFILE
         from vllm.distributed.kv_transfer.kv_connector.factory import create_connector
@@ -145,6 +146,9 @@ class ToyEngine:
             for rank in self.ranks:
                 rank.ready()
         self.connector = create_connector(self.config, KVConnectorRole.SCHEDULER, kv_cache_config)
+        if not one_process:
+            # As if the worker were not here; vLLM's are in processes of their own.
+            self.connector._key = None
         self.waiting, self.running = deque(), []
         self.requests, self.outputs, self.hits = {}, {}, 0
         self.finished_ids = set()

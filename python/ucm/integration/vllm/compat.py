@@ -47,6 +47,16 @@ def _keeps_blocks_of_aborted_loads() -> bool:
         return False
 
 
+def hit_source() -> Any:
+    """What vLLM's metrics call the place where hits come from; None where they have no name for it."""
+    try:
+        from vllm.v1.metrics.cache_hit_source import CacheHitSource
+    except ImportError:
+        return None
+    # Stored blocks are files; whether the daemon had one in memory is not told apart.
+    return CacheHitSource.DISK
+
+
 class Scheduled(NamedTuple):
     """A request of a step, whichever list it came in."""
 
@@ -129,6 +139,22 @@ def advanced(output: Any, ends: Dict[str, int]) -> List[Scheduled]:
             blocks = first_group(new_blocks)
             found.append(Scheduled(request_id, computed, tokens[request_id], blocks, False))
     return found
+
+
+def known_tokens(request: Any) -> int:
+    """How many tokens have a value; those computed ahead have none yet."""
+    return int(request.num_tokens) - int(getattr(request, "num_output_placeholders", 0) or 0)
+
+
+def can_be_named(request: Any) -> bool:
+    """Whether a request's KV is decided by tokens and names, and may come from a cache."""
+    return (
+        request.prompt_token_ids is not None
+        and getattr(request, "prompt_embeds", None) is None
+        and not getattr(request, "skip_reading_prefix_cache", False)
+        # Those of each token of the prompt; up to 0.11, the request itself does not say it.
+        and getattr(getattr(request, "sampling_params", None), "prompt_logprobs", None) is None
+    )
 
 
 def variants(request: Any) -> List[str]:

@@ -48,4 +48,11 @@ class UCMConnectorMetadata(KVConnectorMetadata):  # type: ignore[misc]
 
     loads: List[Load] = field(default_factory=list)
     saves: List[Save] = field(default_factory=list)
+    # Requests that have ended; their blocks are kept until a worker says that nothing copies them.
     delayed: List[str] = field(default_factory=list)
+    # Blocks of requests that lost them may be overwritten in this step.
+    fences: bool = False
+    # Nothing is computed in this step.
+    empty: bool = False
+    # Nothing is computed, and no request is left: the last step, if no request comes.
+    last: bool = False

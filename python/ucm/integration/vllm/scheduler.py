@@ -7,16 +7,18 @@ step that only decodes sends nothing, and no call waits longer than its bound.
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, pack
+from ucm.integration.vllm.plans import Entry, LatePlans, Owner
 from ucm.protocol import Found, ProtocolError, Refused
 
-LOOKUP_SECONDS = 10.0
-BLOCKING_LOOKUP_SECONDS = 5.0
+LOOKUP_SECONDS = 1.0
+# How long a step that computes nothing waits for the answer to a look-up.
+EMPTY_STEP_SECONDS = 0.005
 PLAN_SECONDS = 0.2
 HUNG_SECONDS = 2.0
 RESET_SECONDS = 5.0
@@ -42,6 +44,8 @@ class _Request:
         self.request: Any = None
         # Blocks of it may still be on their way into slots.
         self.saved = False
+        # How often it has lost its blocks.
+        self.stay = 0
 
 
 class SchedulerSide:
@@ -69,11 +73,11 @@ class SchedulerSide:
         self._taken_epoch = 0
         self._forgotten: List[int] = []
         self._step_loads: List[Load] = []
-        # Plans whose answer came too late for their step, and when they were sent.
-        self._late: Dict[int, float] = {}
-        self._late_epoch = 0
-        self._abandoned: List[Save] = []
+        self._late = LatePlans(self._log, self._count)
         self._delayed: List[str] = []
+        # Requests that have ended, and whose blocks the engine keeps until the workers name them.
+        self._kept: Set[str] = set()
+        self._preempted: Set[str] = set()
         self.stats: Dict[str, int] = {}
         self._link: Optional[Link] = None
         with engine.goes_on(self._log):
@@ -84,7 +88,7 @@ class SchedulerSide:
         if refusal is not None:
             raise compat.NotServed(refusal)
         self._engine = engine.describe(vllm_config)
-        self._tokens = self._engine.block_tokens
+        self._tokens = self._late.block_tokens = self._engine.block_tokens
         extra = engine.extra_config(vllm_config)
         self._asynchronous = (
             self._features.deferred_lookup
@@ -108,7 +112,7 @@ class SchedulerSide:
         """How many tokens can be loaded beyond those computed; None when that is not known yet."""
         # One that is asked for has no blocks: if it was loaded, the load failed.
         self._arrived.discard(request.request_id)
-        if self._link is None or not _can_be_named(request):
+        if self._link is None or not compat.can_be_named(request):
             return 0, False
         state = self._state(request)
         if not self._loads and not self._saves:
@@ -168,7 +172,7 @@ class SchedulerSide:
         if self._forgotten:
             # An id may come back before the next step.
             self._flush(connection)
-        known = _known_tokens(request)
+        known = compat.known_tokens(request)
         tokens = request.all_token_ids[min(state.sent_tokens, known) : known]
         message = protocol.lookup(
             state.handle,
@@ -194,6 +198,7 @@ class SchedulerSide:
             state.request = request if self._saves_generated else None
 
     def _nothing(self, state: _Request) -> None:
+        self._by_sequence.pop(state.sequence, None)
         state.sequence = 0
         state.found = Found(state.handle, 0, 0, 0, [], 0, 0)
 
@@ -202,8 +207,7 @@ class SchedulerSide:
             return state.found
         link = self._link
         assert link is not None
-        wait = 0.0 if self._features.deferred_lookup else BLOCKING_LOOKUP_SECONDS
-        bound = LOOKUP_SECONDS if self._features.deferred_lookup else BLOCKING_LOOKUP_SECONDS
+        wait = 0.0 if self._features.deferred_lookup else LOOKUP_SECONDS
         deadline = time.monotonic() + wait
         while state.found is None:
             if state.epoch != link.epoch or not link.connected:
@@ -218,16 +222,16 @@ class SchedulerSide:
             except _FAILURES as error:
                 link.lost(connection, error)
                 continue
-            if time.monotonic() - state.asked_at > bound:
-                self._log.warning("UCM: a look-up was not answered in %g s: it counts as 0 hits", bound)
+            if time.monotonic() - state.asked_at > LOOKUP_SECONDS:
+                self._log.warning(
+                    "UCM: a look-up was not answered in %g s: it counts as 0 hits", LOOKUP_SECONDS
+                )
                 self._nothing(state)
             break
         return state.found
 
     def _receive(self, frame: protocol.Frame) -> None:
-        if self._late.pop(frame.sequence, None) is not None and frame.kind == protocol.PLANNED:
-            generation, planned = protocol.read_planned(frame.body)
-            self._abandoned += [Save("", save.save, generation, b"", b"") for save in planned]
+        if self._late.answered(frame):
             return
         request_id = self._by_sequence.pop(frame.sequence, None)
         state = self._requests.get(request_id) if request_id is not None else None
@@ -315,27 +319,62 @@ class SchedulerSide:
         """What the workers do in a step."""
         self._step += 1
         if self._late:
-            self._hear_late()
-        meta = UCMConnectorMetadata(self._step_loads, self._abandoned, self._delayed)
-        self._step_loads, self._abandoned, self._delayed = [], [], []
+            self._hear(0.0)
+        meta = UCMConnectorMetadata(self._step_loads, [], self._delayed)
+        self._step_loads, self._delayed = [], []
         requests = compat.scheduled(output, self._unsaved) if self._unsaved else []
         decoded = compat.advanced(output, self._decoding) if self._decoding else []
-        for preempted in getattr(output, "preempted_req_ids", None) or ():
-            if preempted in self._requests:
-                self._requests[preempted].asked = None
-                self._decoding.pop(preempted, None)
-        entries: List[Tuple[str, int, int]] = []
+        meta.fences = self._preempt(output)
+        entries: List[Entry] = []
         generated: List[Tuple[int, int, Sequence[int]]] = []
         for one in decoded:
             self._decode(one, entries, generated)
-        if requests or entries or self._taken or self._forgotten:
+        meta.empty = not output.num_scheduled_tokens
+        if meta.empty:
+            meta.last = not self._requests
+            if not self._loading and any(state.sequence for state in self._requests.values()):
+                self._hear(EMPTY_STEP_SECONDS)
+        else:
+            # Older versions do not save in a step that computes nothing.
+            self._save_late(meta)
+        owes = self._late.owes and not meta.empty
+        if requests or entries or self._taken or self._forgotten or owes:
             self._plan(requests, entries, generated, meta)
         return meta
+
+    def _preempt(self, output: Any) -> bool:
+        """Notes which requests lost their blocks; whether these may be overwritten in this step."""
+        told = getattr(output, "preempted_req_ids", None) or ()
+        lost = list(told)
+        if self._features.fences_preemptions:
+            # Up to 0.18, those that a reset of the engine's own cache preempts are not told.
+            resumed = getattr(output.scheduled_cached_reqs, "resumed_req_ids", ())
+            lost += [one for one in resumed if one not in self._preempted]
+            self._preempted.update(told)
+            self._preempted.difference_update(resumed)
+        for request_id in lost:
+            state = self._requests.get(request_id)
+            if state is not None:
+                state.asked = None
+                state.stay += 1
+                self._decoding.pop(request_id, None)
+                self._late.drop(request_id)
+        return bool(lost)
+
+    def _save_late(self, meta: UCMConnectorMetadata) -> None:
+        """Late answers are used by requests that still have their blocks."""
+        for owner, planned, generation in self._late.answers():
+            state = self._requests.get(owner.request_id)
+            if state is owner.state and state.stay == owner.stay:
+                meta.saves.append(self._save(owner.request_id, planned, generation))
+            else:
+                meta.saves.append(Save("", planned.save, generation, b"", b""))
+                self._late.lost(sum(slot != protocol.NO_SLOT for slot in planned.slots))
 
     def _decode(
         self,
         one: compat.Scheduled,
-        entries: List[Tuple[str, int, int]],
+        entries: List[Entry],
         generated: List[Tuple[int, int, Sequence[int]]],
     ) -> None:
         """Adds the blocks of generated tokens that a request completes."""
@@ -343,7 +382,7 @@ class SchedulerSide:
         state.blocks = state.blocks + (one.blocks or [])
         start = self._decoding.get(one.request_id, 0) - self._tokens
         # A token that is computed ahead of its value, or may be taken back, is not known.
-        known = min(one.computed + one.new, _known_tokens(state.request))
+        known = min(one.computed + one.new, compat.known_tokens(state.request))
         end = known // self._tokens * self._tokens
         if start < 0 or end <= start or self._late:
             return
@@ -356,7 +395,7 @@ class SchedulerSide:
     def _plan(
         self,
         requests: List[compat.Scheduled],
-        entries: List[Tuple[str, int, int]],
+        entries: List[Entry],
         generated: List[Tuple[int, int, Sequence[int]]],
         meta: UCMConnectorMetadata,
     ) -> None:
@@ -376,31 +415,42 @@ class SchedulerSide:
             connection = link.get()
         except Gone:
             self._taken, self._forgotten = [], []
+            self._late.clear()
             return
+        if self._late.epoch != link.epoch:
+            self._late.clear()
+            self._late.epoch = link.epoch
         if self._late:
-            # The daemon is behind: blocks of this step are not saved, and nothing waits for it.
+            # The daemon is behind, and no step waits for it: these blocks are offered later.
+            self._late.owe(entries)
             entries, generated = [], []
+        elif not meta.empty:
+            entries = self._late.with_owed(entries)
         sequence = self._flush(connection, entries, generated)
         if sequence == 0:
+            self._late.lose(entries)
             return
+        owners = {}
+        for request_id, _, _ in entries:
+            state = self._requests[request_id]
+            owners[state.handle] = Owner(request_id, state, state.stay)
         try:
             frame = connection.wait_if(sequence, protocol.PLANNED, PLAN_SECONDS)
             if frame is None:
-                self._late[sequence] = time.monotonic()
-                self._late_epoch = link.epoch
+                self._late.add(sequence, entries, owners)
                 return
             generation, planned = protocol.read_planned(frame.body)
         except _FAILURES as error:
+            self._late.lose(entries)
             link.lost(connection, error)
             return
-        by_handle = {self._requests[one].handle: one for one, _, _ in entries}
         for save in planned:
-            meta.saves.append(self._save(by_handle[save.handle], save, generation))
+            meta.saves.append(self._save(owners[save.handle].request_id, save, generation))
 
     def _flush(
         self,
         connection: Connection,
-        entries: Sequence[Tuple[str, int, int]] = (),
+        entries: Sequence[Entry] = (),
         generated: Sequence[Tuple[int, int, Sequence[int]]] = (),
     ) -> int:
         """Sends what there is to say of holds, requests that ended, and a step; the number of the frame."""
@@ -416,25 +466,22 @@ class SchedulerSide:
             link.lost(connection, error)
             return 0
 
-    def _hear_late(self) -> None:
-        """Reads what has come; a daemon that has been silent for long hangs."""
+    def _hear(self, seconds: float) -> None:
+        """Reads what has come, or comes within the time; a daemon that owes a plan for long hangs."""
         link = self._link
         assert link is not None
+        if self._late.epoch != link.epoch or not link.connected:
+            self._late.clear()
         try:
             connection = link.get()
         except Gone:
-            self._late.clear()
-            return
-        if self._late_epoch != link.epoch:
-            self._late.clear()
             return
         try:
-            frame = connection.poll()
+            frame = connection.poll(seconds)
             while frame is not None:
                 self._receive(frame)
                 frame = connection.poll()
-            oldest = min(self._late.values(), default=time.monotonic())
-            if time.monotonic() - oldest > HUNG_SECONDS:
+            if self._late.age > HUNG_SECONDS:
                 raise Gone(f"it did not answer within {HUNG_SECONDS:g} s")
         except _FAILURES as error:
             self._late.clear()
@@ -470,18 +517,30 @@ class SchedulerSide:
             if request_id in self._loading:
                 self._loading.discard(request_id)
                 self._arrived.add(request_id)
+        self._kept.difference_update(getattr(output, "finished_sending", None) or ())
         if getattr(output, "invalid_block_ids", None):
             self._send(protocol.ERRORS_SEEN, protocol.Writer())
 
-    def finished(self, request: Any) -> bool:
-        """A request has ended; whether its blocks are kept until nothing copies them."""
+    @property
+    def keeps_blocks(self) -> bool:
+        """Whether blocks of requests that have ended are still copied, and will be free soon."""
+        return bool(self._kept)
+
+    def finished(self, request: Any, await_saves: Optional[Callable[[], None]] = None) -> bool:
+        """A request has ended; whether its blocks are kept until nothing copies them.
+
+        With the worker in this process, `await_saves` is its own: such an engine makes no step after
+        its last request, in which the worker could name it.
+        """
         request_id = request.request_id
         state = self._requests.pop(request_id, None)
         self._unsaved.discard(request_id)
+        self._preempted.discard(request_id)
         self._decoding.pop(request_id, None)
         if state is None:
             return False
         self._by_sequence.pop(state.sequence, None)
+        self._late.drop(request_id)
         if state.epoch:
             self._forgotten.append(state.handle)
         loading = request_id in self._loading
@@ -489,8 +548,12 @@ class SchedulerSide:
         self._arrived.discard(request_id)
         if loading and self._features.keeps_blocks_of_aborted_loads:
             return False
+        if state.saved and not loading and await_saves is not None:
+            await_saves()
+            return False
         if loading or state.saved:
             self._delayed.append(request_id)
+            self._kept.add(request_id)
             return True
         return False
 
@@ -531,17 +594,3 @@ class SchedulerSide:
     def close(self) -> None:
         if self._link is not None:
             self._link.close()
-
-
-def _known_tokens(request: Any) -> int:
-    """How many tokens have a value; those computed ahead have none yet."""
-    return int(request.num_tokens) - int(getattr(request, "num_output_placeholders", 0) or 0)
-
-
-def _can_be_named(request: Any) -> bool:
-    """Whether a request's KV is decided by tokens and names, and may come from a cache."""
-    return (
-        request.prompt_token_ids is not None
-        and getattr(request, "prompt_embeds", None) is None
-        and not getattr(request, "skip_reading_prefix_cache", False)
-    )

@@ -9,6 +9,7 @@ _NAMES = {
     "external_hit_blocks": "Blocks of prompts found by UCM",
     "loaded_blocks": "Blocks loaded",
     "saved_blocks": "Blocks handed over to be stored",
+    "unsaved_blocks": "Blocks that requests lost before the daemon had a place for them",
 }
 
 

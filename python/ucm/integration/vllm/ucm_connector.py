@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Iterable, Optional, Set, Tuple
+import os
+import weakref
+from typing import Any, Dict, Iterable, MutableMapping, Optional, Set, Tuple
 
 from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorBase_V1,
@@ -16,9 +18,17 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorRole,
 )
 
+from ucm.integration.vllm import compat
+
+
+# Worker sides of this process, by process and engine.
+_workers: MutableMapping[Tuple[int, str], Any] = weakref.WeakValueDictionary()
+
 
 class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
     """Every optional method of every version is there; a version calls those that it knows."""
+
+    _cache_hit_source = compat.hit_source()
 
     def __init__(self, vllm_config: Any, role: Any, kv_cache_config: Any = None) -> None:
         takes = inspect.signature(KVConnectorBase_V1.__init__).parameters
@@ -28,6 +38,7 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
             super().__init__(vllm_config, role)
         self._scheduler: Any = None
         self._worker: Any = None
+        self._key = (os.getpid(), str(vllm_config.kv_transfer_config.engine_id))
         if role == KVConnectorRole.SCHEDULER:
             from ucm.integration.vllm.scheduler import SchedulerSide
 
@@ -35,7 +46,7 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
         else:
             from ucm.integration.vllm.worker import WorkerSide
 
-            self._worker = WorkerSide(vllm_config, kv_cache_config)
+            self._worker = _workers[self._key] = WorkerSide(vllm_config, kv_cache_config)
 
     # -- scheduler side ----------------------------------------------------------------------------
 
@@ -58,7 +69,9 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
     def request_finished(
         self, request: Any, block_ids: Any
     ) -> Tuple[bool, Optional[Dict[str, Any]]]:
-        return self._scheduler.finished(request), None
+        beside = _workers.get(self._key)
+        await_saves = None if beside is None else beside.await_saves
+        return self._scheduler.finished(request, await_saves), None
 
     def take_events(self) -> Iterable[Any]:
         return ()
@@ -73,7 +86,10 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
         """The look-up is sent when the request is asked for, with what the device has."""
 
     def has_pending_push_work(self) -> bool:
-        return False
+        return self._scheduler.keeps_blocks  # type: ignore[no-any-return]
+
+    def has_pending_block_frees(self) -> bool:
+        return self._scheduler.keeps_blocks  # type: ignore[no-any-return]
 
     def bind_gpu_block_pool(self, gpu_block_pool: Any) -> None:
         """Not needed."""
@@ -100,8 +116,10 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
     def set_host_xfer_buffer_ops(self, copy_operation: Any) -> None:
         """Not needed."""
 
-    def handle_preemptions(self, *_: Any, **__: Any) -> None:
-        self._worker.await_saves()
+    def handle_preemptions(self, preempted: Any) -> None:
+        """Up to 0.18 called with preempted requests alone, since then in each step with its metadata."""
+        if not _is_ours(preempted) or preempted.fences:
+            self._worker.await_saves()
 
     def start_load_kv(self, forward_context: Any, **_: Any) -> None:
         meta = self._connector_metadata

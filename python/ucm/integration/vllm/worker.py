@@ -25,6 +25,8 @@ from ucm.protocol import Engine, ProtocolError
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
+# How long a step that computes nothing waits for the end of a copy.
+EMPTY_STEP_SECONDS = 0.005
 _KEPT_GENERATIONS = 2
 
 
@@ -48,6 +50,8 @@ class WorkerSide:
         self._layers: Dict[str, int] = {}
         self._through: Dict[str, int] = {}
         self._lock = threading.Lock()
+        # There is something to say of a request.
+        self._ended = threading.Condition(self._lock)
         # Guarded by the lock.
         self._staging: Dict[int, Staging] = {}
         self._busy: "Counter[str]" = Counter()
@@ -173,6 +177,9 @@ class WorkerSide:
             self._delayed.update(meta.delayed)
             for request_id in meta.delayed:
                 self._settle(request_id)
+        if meta.fences or meta.last:
+            # After its last step an engine does not ask any more which blocks it may use again.
+            self.await_saves()
         if not meta.loads or self._layout is None:
             return
         if self._loader is None:
@@ -208,6 +215,7 @@ class WorkerSide:
                     self._settle(load.request_id)
                 else:
                     self._received.add(load.request_id)
+                    self._ended.notify()
 
         loader.submit(fence(self._device()), work)
 
@@ -339,10 +347,14 @@ class WorkerSide:
                 self._delayed.discard(request_id)
                 self._received.discard(request_id)
                 self._sent.add(request_id)
+                self._ended.notify()
 
     def take_finished(self) -> "tuple[Optional[Set[str]], Optional[Set[str]]]":
         """Ids of requests whose blocks may be freed, and of those whose load has ended."""
-        with self._lock:
+        with self._ended:
+            if self._meta is not None and self._meta.empty and (self._loading or self._delayed):
+                # The engine would ask again at once.
+                self._ended.wait_for(lambda: self._sent or self._received, EMPTY_STEP_SECONDS)
             sent, received = self._sent, self._received
             self._sent, self._received = set(), set()
         return sent or None, received or None
