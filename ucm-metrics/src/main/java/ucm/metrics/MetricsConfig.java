@@ -93,14 +93,13 @@ public final class MetricsConfig {
     String text;
     if (!Files.isRegularFile(file)) {
       throw new StoreException(
-          "metrics_config_path names %s, which is %s"
+          "the metrics file %s is %s"
               .formatted(file, Files.exists(file) ? "no regular file" : "not there"));
     }
     try {
       text = Files.readString(file, StandardCharsets.UTF_8);
     } catch (IOException e) {
-      throw new StoreException(
-          "metrics_config_path names " + file + ", which cannot be read: " + e, e);
+      throw new StoreException("the metrics file " + file + " cannot be read: " + e, e);
     }
     MetricsConfig read = new MetricsConfig(file.toString());
     read.parse(text);

@@ -139,8 +139,8 @@ class MetricsConfigTest {
   void namesAFileThatIsMissingOrNoYaml() {
     assertThatThrownBy(() -> MetricsConfig.read(folder.resolve("none.yaml")))
         .isInstanceOf(StoreException.class)
-        .hasMessageContaining("metrics_config_path")
-        .hasMessageContaining("none.yaml");
+        .hasMessageContaining("the metrics file")
+        .hasMessageContaining("none.yaml is not there");
     assertThatThrownBy(() -> read("a: [")).hasMessageContaining("is no YAML");
     assertThatThrownBy(() -> read("- a")).hasMessageContaining("top level");
   }

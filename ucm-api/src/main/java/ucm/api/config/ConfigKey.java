@@ -36,6 +36,7 @@ public final class ConfigKey<T> {
   private String defaultText = "unset";
   private boolean required;
   private double min = Double.NEGATIVE_INFINITY;
+  private boolean isAboveMin;
   private double max = Double.POSITIVE_INFINITY;
   private String unit = "";
   private String doc = "";
@@ -54,6 +55,7 @@ public final class ConfigKey<T> {
     copy.defaultText = defaultText;
     copy.required = required;
     copy.min = min;
+    copy.isAboveMin = isAboveMin;
     copy.max = max;
     copy.unit = unit;
     copy.doc = doc;
@@ -159,6 +161,7 @@ public final class ConfigKey<T> {
     return with(
         key -> {
           key.min = min;
+          key.isAboveMin = false;
           key.max = max;
         });
   }
@@ -166,6 +169,20 @@ public final class ConfigKey<T> {
   /** This key with a lower bound, inclusive. */
   public ConfigKey<T> atLeast(double min) {
     return range(min, max);
+  }
+
+  /** This key with a lower bound that is not allowed itself. */
+  public ConfigKey<T> above(double bound) {
+    return with(
+        key -> {
+          key.min = bound;
+          key.isAboveMin = true;
+        });
+  }
+
+  /** This key with an upper bound, inclusive. */
+  public ConfigKey<T> atMost(double bound) {
+    return with(key -> key.max = bound);
   }
 
   /** This key with a unit, for example {@code ms} or {@code bytes}. */
@@ -223,6 +240,9 @@ public final class ConfigKey<T> {
     String range;
     if (min == Double.NEGATIVE_INFINITY && max == Double.POSITIVE_INFINITY) {
       range = "";
+    } else if (isAboveMin) {
+      String end = max == Double.POSITIVE_INFINITY ? "" : ", at most " + plain(max);
+      range = ", more than " + plain(min) + end;
     } else if (max == Double.POSITIVE_INFINITY) {
       range = ", " + plain(min) + " or more";
     } else {
@@ -247,12 +267,15 @@ public final class ConfigKey<T> {
     }
     List<?> values = value instanceof List<?> list ? list : List.of(value);
     for (Object one : values) {
-      if (one instanceof Number number
-          && !(number.doubleValue() >= min && number.doubleValue() <= max)) {
+      if (one instanceof Number number && !isWithin(number.doubleValue())) {
         throw refusal(raw, null);
       }
     }
     return value;
+  }
+
+  private boolean isWithin(double number) {
+    return (isAboveMin ? number > min : number >= min) && number <= max;
   }
 
   /** A value in place of a wrong one, so that checking can go on. */

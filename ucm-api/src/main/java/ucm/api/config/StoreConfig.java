@@ -27,17 +27,22 @@ public final class StoreConfig {
   private final Map<String, Value> values;
   private final Map<String, Object> suggestions;
   private final List<ConfigProblem> problems;
+  private final Map<String, Value> settled;
 
   /** A view of these values, by key name. */
   public StoreConfig(Map<String, Value> values) {
-    this(values, Map.of(), new ArrayList<>());
+    this(values, Map.of(), new ArrayList<>(), new LinkedHashMap<>());
   }
 
   private StoreConfig(
-      Map<String, Value> values, Map<String, Object> suggestions, List<ConfigProblem> problems) {
+      Map<String, Value> values,
+      Map<String, Object> suggestions,
+      List<ConfigProblem> problems,
+      Map<String, Value> settled) {
     this.values = Map.copyOf(values);
     this.suggestions = Map.copyOf(suggestions);
     this.problems = problems;
+    this.settled = settled;
   }
 
   /** Values set by a program, for an engine or a test: integers, texts, flags or lists of them. */
@@ -56,7 +61,7 @@ public final class StoreConfig {
   public StoreConfig with(Map<String, Value> more) {
     Map<String, Value> all = new LinkedHashMap<>(values);
     all.putAll(more);
-    return new StoreConfig(all, suggestions, problems);
+    return new StoreConfig(all, suggestions, problems, settled);
   }
 
   /**
@@ -66,7 +71,7 @@ public final class StoreConfig {
    * @param suggested raw values by key name; takes the place of earlier suggestions
    */
   public StoreConfig withSuggestions(Map<String, Object> suggested) {
-    return new StoreConfig(values, suggested, problems);
+    return new StoreConfig(values, suggested, problems, settled);
   }
 
   /**
@@ -102,6 +107,24 @@ public final class StoreConfig {
   /** Whether a value was given for a key. */
   public boolean isSet(ConfigKey<?> key) {
     return value(key) != null;
+  }
+
+  /**
+   * Notes the value that is in force for a key where that is not what was set, or the declared default: one
+   * that depends on other keys or on the machine. For people, who are shown it; nothing reads it otherwise.
+   */
+  public <T> void settle(ConfigKey<T> key, T value) {
+    settle(key.name(), value, origin(key));
+  }
+
+  /** The same for a value that comes from elsewhere, such as a key of another name. */
+  public void settle(String key, Object value, ConfigOrigin from) {
+    settled.put(key, new Value(value, from));
+  }
+
+  /** What {@link #settle} noted, by the names of keys; a copy. */
+  public Map<String, Value> settled() {
+    return new LinkedHashMap<>(settled);
   }
 
   /** Records an error about a key, for checks that concern several keys or the meaning of one. */

@@ -6,6 +6,7 @@ import com.sun.jna.Pointer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
+import java.nio.file.Path;
 
 /**
  * The C library, as far as stores need it: JNA direct mapping, constants of Linux on 64 bits.
@@ -20,9 +21,11 @@ public final class Libc {
 
   // Flags of open(2).
   static final int O_RDONLY = 0;
+  static final int O_WRONLY = 1;
   static final int O_RDWR = 2;
   static final int O_CREAT = 0x40;
   static final int O_EXCL = 0x80;
+  static final int O_APPEND = 0x400;
   static final int O_NONBLOCK = 0x800;
   static final int O_NOATIME = 0x40000;
   static final int O_CLOEXEC = 0x80000;
@@ -86,6 +89,21 @@ public final class Libc {
   /** Opens a file: its descriptor, or the error number, negated. */
   static int open(NativePath path, int flags, int mode) {
     return (int) orError(open(path.buffer, flags, mode));
+  }
+
+  /** Has what this process writes to its standard output and error appended to a file that is there. */
+  public static void redirectOutput(Path file) {
+    NativePath path = NativePath.of(file.toString());
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (fd < 0) {
+      throw new FileException("open", path, -fd);
+    }
+    for (int standard = 1; standard <= 2; standard++) {
+      if (dup2(fd, standard) < 0) {
+        throw new FileException("dup2", path, Native.getLastError());
+      }
+    }
+    int _ = closeFile(fd);
   }
 
   /** Closes a descriptor: 0, or the error number, negated. */
@@ -206,6 +224,8 @@ public final class Libc {
   static native int fdatasync(int fd);
 
   static native int fsync(int fd);
+
+  static native int dup2(int from, int to);
 
   static native int flock(int fd, int operation);
 

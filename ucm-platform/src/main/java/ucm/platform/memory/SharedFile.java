@@ -4,9 +4,14 @@ import com.sun.jna.Native;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.Libc;
@@ -16,10 +21,16 @@ import ucm.platform.libc.NativePath;
 /**
  * A file in memory (tmpfs) that this process makes and others map too. Thread-safe; nothing may be called
  * after {@link #close}.
+ *
+ * <p>Its maker holds a lock on it, which the kernel drops when that process dies, however it dies: {@link
+ * #removeDead} tells by it which files have no maker any more, also in containers that share the file system
+ * and have process numbers of their own.
  */
 public final class SharedFile implements AutoCloseable {
 
+  private static final Logger LOG = LoggerFactory.getLogger(SharedFile.class);
   private static final LibcFileOperations FILES = new LibcFileOperations();
+  private static final int ATTEMPTS = 16;
 
   private final Path path;
   private final int fd;
@@ -31,17 +42,85 @@ public final class SharedFile implements AutoCloseable {
 
   /** Makes an empty file that only this user may read and write; null when there is one already. */
   public static @Nullable SharedFile create(Path path) {
-    try {
-      int fd = FILES.create(NativePath.of(path.toString()));
+    NativePath name = NativePath.of(path.toString());
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      int fd;
+      try {
+        fd = FILES.create(name);
+      } catch (FileException e) {
+        if (e.errno() == Errno.EEXIST) {
+          return null;
+        }
+        throw e;
+      }
       if (fd < 0) {
         throw new FileException("create", path, Errno.ENOENT);
       }
-      return new SharedFile(path, fd);
-    } catch (FileException e) {
-      if (e.errno() == Errno.EEXIST) {
-        return null;
+      if (isOurs(fd, name)) {
+        return new SharedFile(path, fd);
       }
-      throw e;
+      FILES.close(fd, name);
+    }
+    throw new FileException("lock", path, Errno.EAGAIN);
+  }
+
+  /** False when a process that removes the files of the dead was faster than the lock. */
+  private static boolean isOurs(int fd, NativePath name) {
+    boolean isOurs = false;
+    try {
+      isOurs = FILES.tryLock(fd, name) && FILES.size(name) >= 0;
+      return isOurs;
+    } finally {
+      if (!isOurs) {
+        FILES.remove(name);
+      }
+    }
+  }
+
+  /**
+   * Removes the files of this user whose makers are dead; what cannot be told is left.
+   *
+   * @param folder of tmpfs
+   * @param prefix of the names of all such files
+   * @throws IOException when the folder cannot be read
+   */
+  public static void removeDead(Path folder, String prefix) throws IOException {
+    Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    try (DirectoryStream<Path> found = Files.newDirectoryStream(folder, prefix + "*")) {
+      for (Path file : found) {
+        if (isOf(user, file)) {
+          removeDead(NativePath.of(file.toString()));
+        }
+      }
+    } catch (DirectoryIteratorException e) {
+      throw e.getCause();
+    }
+  }
+
+  private static boolean isOf(Object user, Path file) {
+    try {
+      return user.equals(Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS));
+    } catch (IOException e) {
+      // Removed meanwhile.
+      return false;
+    }
+  }
+
+  private static void removeDead(NativePath name) {
+    try {
+      int fd = FILES.openWrite(name);
+      if (fd < 0) {
+        return;
+      }
+      try {
+        if (FILES.tryLock(fd, name)) {
+          FILES.remove(name);
+        }
+      } finally {
+        FILES.close(fd, name);
+      }
+    } catch (FileException e) {
+      LOG.debug("{} is left: {}", name, e.getMessage());
     }
   }
 

@@ -46,6 +46,22 @@ final class SharedFileTest {
     }
   }
 
+  @Test
+  void onlyFilesWhoseMakersAreDeadAreRemoved() throws Exception {
+    Path dead = Files.createFile(folder.resolve("ucm-dead"));
+    Path other = Files.createFile(folder.resolve("other"));
+    Files.createSymbolicLink(folder.resolve("ucm-link"), other);
+    try (SharedFile living = create(folder.resolve("ucm-living"))) {
+      SharedFile.removeDead(folder, "ucm-");
+      assertThat(dead).doesNotExist();
+      assertThat(other).exists();
+      assertThat(living.path()).exists();
+    }
+    // Its maker has closed it without removing it, as the kernel does for one that is killed.
+    SharedFile.removeDead(folder, "ucm-");
+    assertThat(folder.resolve("ucm-living")).doesNotExist();
+  }
+
   private static SharedFile create(Path path) {
     return Objects.requireNonNull(SharedFile.create(path));
   }

@@ -30,7 +30,7 @@ public final class CacheHealthCheck implements HealthCheck {
     if (!stages.contains("Cache")) {
       return List.of();
     }
-    CacheConfig read = CacheConfig.from(config);
+    CacheConfig read = CacheConfig.from(config, memory);
     long available = memory.available();
     int pools = read.shared() ? 1 : read.localRanks();
     String found =
@@ -48,6 +48,7 @@ public final class CacheHealthCheck implements HealthCheck {
             : Finding.failed(
                 SUBJECT,
                 found,
-                "lower cache_buffer_capacity_gb, or use a machine with more memory"));
+                "write cache_buffer_capacity_gb: %s, or use a machine with more memory"
+                    .formatted(CacheConfig.fitting(Math.min(available, memory.total()) / pools))));
   }
 }

@@ -26,7 +26,13 @@ class CacheHealthCheckTest {
   @BeforeEach
   void hasEightGib() throws IOException {
     Files.createDirectory(root.resolve("proc"));
-    Files.writeString(root.resolve("proc/meminfo"), "MemAvailable: " + 8 * GIB_IN_KB + " kB\n");
+    memory(1024);
+  }
+
+  private void memory(long totalGib) throws IOException {
+    String total = "MemTotal: " + totalGib * GIB_IN_KB + " kB\n";
+    String available = "MemAvailable: " + 8 * GIB_IN_KB + " kB\n";
+    Files.writeString(root.resolve("proc/meminfo"), total + available);
   }
 
   private CacheHealthCheck check() {
@@ -40,6 +46,13 @@ class CacheHealthCheckTest {
   @Test
   void saysNothingAboutPipelinesWithoutCache() {
     assertThat(check().run(StoreConfig.of(values), List.of("Posix"))).isEmpty();
+  }
+
+  @Test
+  void theDefaultFitsTheMachine() throws IOException {
+    memory(16);
+    assertThat(only().status()).isEqualTo(Status.OK);
+    assertThat(only().found()).contains("8.0 GiB are available", "capacity_gb is 4.0");
   }
 
   @Test
@@ -58,7 +71,7 @@ class CacheHealthCheckTest {
     assertThat(only().status()).isEqualTo(Status.OK);
     values.put("local_rank_size", 3);
     assertThat(only().status()).isEqualTo(Status.FAILED);
-    assertThat(only().advice()).contains("lower cache_buffer_capacity_gb");
+    assertThat(only().advice()).isEqualTo("write cache_buffer_capacity_gb: 0.6, or use a machine with more memory");
   }
 
   @Test

@@ -3,6 +3,7 @@ package ucm.store.file;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
@@ -91,6 +92,9 @@ public final class FileHealthCheck {
       Duration skew = writeWithin(folder, Path.of(directory));
       boolean isThere = Files.exists(Path.of(directory));
       ok(subject, isThere ? "can be written" : "is not there yet, and can be made in " + folder);
+      if (isThere) {
+        findings.add(DirectoryAccess.look(Path.of(directory)));
+      }
       findings.add(clock(directory, skew));
       direct(directory, folder);
       engine(directory, folder, "aio", AioQueue::new);
@@ -159,9 +163,11 @@ public final class FileHealthCheck {
   }
 
   private static String reason(IOException e) {
-    return e instanceof FileSystemException named && named.getReason() != null
-        ? named.getReason()
-        : e.toString();
+    return switch (e) {
+      case AccessDeniedException denied -> "user " + DirectoryAccess.userId() + " may not, by " + denied.getFile();
+      case FileSystemException named when named.getReason() != null -> named.getReason();
+      default -> e.toString();
+    };
   }
 
   /** Writes a page and reads it back; says how far the file's time is from ours. */

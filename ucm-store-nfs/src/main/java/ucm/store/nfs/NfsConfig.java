@@ -143,7 +143,13 @@ record NfsConfig(BlockLayout layout, EngineDevice.Choice device, int slots) {
       ConfigKey<?> from,
       String name,
       Optional<?> value) {
-    value.ifPresent(it -> more.put(name, new StoreConfig.Value(it, config.origin(from))));
+    value.ifPresent(
+        it -> {
+          more.put(name, new StoreConfig.Value(it, config.origin(from)));
+          if (config.isSet(from)) {
+            config.settle(name, it, config.origin(from));
+          }
+        });
   }
 
   /**

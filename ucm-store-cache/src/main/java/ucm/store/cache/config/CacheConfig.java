@@ -1,5 +1,8 @@
 package ucm.store.cache.config;
 
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -35,16 +38,19 @@ public record CacheConfig(
 
   static final ConfigKey<Double> CAPACITY_GB =
       ConfigKey.number("cache_buffer_capacity_gb")
-          .range(0, 1 << 20)
+          .above(0)
+          .atMost(1 << 20)
           .unit("GiB")
-          .defaultDescribed("256; when not shared 32, or what a lower stage suggests")
+          .defaultDescribed(
+              "256; when not shared 32, or what a lower stage suggests; a quarter of the memory at"
+                  + " most")
           .doc(
               "Host memory for the buffer pool, fractions allowed; refused at start when that much"
                   + " is not available. Each worker has a pool of its own unless it is shared.");
 
   static final ConfigKey<Double> BUFFER_SIZE =
       ConfigKey.number("buffer_size")
-          .atLeast(0)
+          .above(0)
           .unit("GiB; from 1048576 on, bytes")
           .doc(
               "Another name of the original for cache_buffer_capacity_gb, which comes first."
@@ -132,6 +138,11 @@ public record CacheConfig(
    * @return the values, which must not be used when an error was recorded
    */
   public static CacheConfig from(StoreConfig config) {
+    return from(config, new HostMemory(Path.of("/")));
+  }
+
+  /** The same on a host of its own memory. */
+  public static CacheConfig from(StoreConfig config, HostMemory memory) {
     int deviceId = config.get(CommonKeys.DEVICE_ID);
     boolean shared = config.get(SHARE);
     boolean scheduler = deviceId == -1;
@@ -142,7 +153,7 @@ public record CacheConfig(
             : CommonKeys.layout(config);
     CacheConfig read =
         new CacheConfig(
-            capacityGb(config, shared),
+            capacityGb(config, shared, memory.total()),
             CachePolicy.of(config.get(POLICY)),
             new EngineDevice.Choice(
                 "Cache",
@@ -159,6 +170,7 @@ public record CacheConfig(
             layout.orElse(null));
     if (config.get(POLICY).equals(CachePolicy.AGED_LRU.word())) {
       config.warn(POLICY, "is aged_lru, which is no policy of its own any more: lru is used");
+      config.settle(POLICY, CachePolicy.LRU.word());
     }
     if (config.get(USE_GDR)) {
       config.reject(
@@ -167,26 +179,55 @@ public record CacheConfig(
               + " no stage of this UCM does; what this machine lacks besides (nvidia_peermem,"
               + " nvidia_fs, RDMA adapters) is told by: ucm doctor --config FILE; set it to false");
     }
-    if (read.capacityGb() == 0) {
-      config.reject(
-          config.isSet(CAPACITY_GB) ? CAPACITY_GB : BUFFER_SIZE,
-          "is 0; the buffer must hold a shard at least: name how much host memory it takes");
-    } else if (!scheduler && layout.isPresent()) {
+    if (!scheduler && layout.isPresent()) {
       read.checkCapacity(config);
     }
     return read;
   }
 
-  private static double capacityGb(StoreConfig config, boolean shared) {
+  private static double capacityGb(StoreConfig config, boolean shared, long total) {
     Optional<Double> capacity = config.find(CAPACITY_GB);
     Optional<Double> size = config.find(BUFFER_SIZE);
     if (capacity.isPresent() && size.isPresent()) {
       config.warn(BUFFER_SIZE, "has no effect beside " + CAPACITY_GB.name() + ": remove one");
     }
-    Optional<Double> suggested = shared ? Optional.empty() : config.suggestion(BUFFER_SIZE);
-    return capacity
-        .or(() -> size.or(() -> suggested).map(value -> value < FIRST_BYTES ? value : value / GIB))
-        .orElse(shared ? SHARED_GB : PRIVATE_GB);
+    Optional<Double> set = capacity.or(() -> size.map(CacheConfig::inGib));
+    if (capacity.isEmpty() && size.isPresent()) {
+      config.settle(CAPACITY_GB.name(), set.orElseThrow(), config.origin(BUFFER_SIZE));
+    }
+    if (set.isPresent()) {
+      if (set.get() * GIB > total) {
+        config.warn(
+            capacity.isPresent() ? CAPACITY_GB : BUFFER_SIZE,
+            "is %s GiB, and this machine has %s: no pipeline opens here with it; write %s: %s"
+                .formatted(plain(set.get()), plain(total / GIB), CAPACITY_GB.name(), plain(fitting(total))));
+      }
+      return set.get();
+    }
+    Optional<Double> suggested =
+        shared ? Optional.empty() : config.suggestion(BUFFER_SIZE).map(CacheConfig::inGib);
+    double most = suggested.orElse(shared ? SHARED_GB : PRIVATE_GB);
+    int pools = shared ? 1 : config.get(CommonKeys.LOCAL_RANK_SIZE);
+    double chosen = Math.min(most, fitting(total / pools));
+    if (!config.isSet(CAPACITY_GB) && !config.isSet(BUFFER_SIZE)) {
+      config.settle(CAPACITY_GB, chosen);
+    }
+    return chosen;
+  }
+
+  private static double inGib(double written) {
+    return written < FIRST_BYTES ? written : written / GIB;
+  }
+
+  /** GiB of a pool that leaves room on a machine: a quarter of its memory, in tenths where these are enough. */
+  public static double fitting(long total) {
+    double quarter = total / GIB / 4;
+    double tenths = Math.floor(quarter * 10) / 10;
+    return tenths > 0 ? tenths : quarter;
+  }
+
+  private static String plain(double gib) {
+    return BigDecimal.valueOf(gib).setScale(1, RoundingMode.FLOOR).stripTrailingZeros().toPlainString();
   }
 
   /**

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** How much host memory this process may still take, as the kernel says it. */
+/** How much host memory there is, and how much this process may still take, as the kernel says it. */
 public final class HostMemory {
 
   private static final long KIB = 1024;
@@ -36,6 +36,16 @@ public final class HostMemory {
     long reclaimable = valueAfter("sys/fs/cgroup/memory.stat", "inactive_file", 1);
     long left = limit - used + (reclaimable == Long.MAX_VALUE ? 0 : reclaimable);
     return Math.min(machine, Math.max(0, left));
+  }
+
+  /**
+   * Bytes of memory of this machine, or of its container (control group version 2) if that may have less.
+   * {@link Long#MAX_VALUE} where neither can be read.
+   */
+  public long total() {
+    return Math.min(
+        valueAfter("proc/meminfo", "MemTotal:", KIB),
+        valueAfter("sys/fs/cgroup/memory.max", "", 1));
   }
 
   /** The number after a word at the start of a line; MAX_VALUE when there is no such number. */

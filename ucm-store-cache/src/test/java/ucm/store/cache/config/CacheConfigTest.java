@@ -2,12 +2,17 @@ package ucm.store.cache.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
@@ -19,10 +24,59 @@ final class CacheConfigTest {
 
   private static final Map<String, Object> ENGINE = Map.of("block_size", 1 << 20, "device_id", 0);
 
+  @TempDir private static Path root;
+
+  private static HostMemory memory(long gib) {
+    try {
+      Files.createDirectories(root.resolve("proc"));
+      String text = "MemTotal: " + (gib << 20) + " kB\nMemAvailable: " + (gib << 20) + " kB\n";
+      Files.writeString(root.resolve("proc/meminfo"), text);
+      return new HostMemory(root);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void theDefaultIsAQuarterOfTheMemoryAtMost() {
+    assertThat(CacheConfig.from(StoreConfig.of(ENGINE), memory(1024)).capacityGb()).isEqualTo(32);
+    StoreConfig small = StoreConfig.of(ENGINE);
+    assertThat(CacheConfig.from(small, memory(23)).capacityGb()).isEqualTo(5.7);
+    assertThat(small.problems()).isEmpty();
+    assertThat(small.settled().get("cache_buffer_capacity_gb").raw()).isEqualTo(5.7);
+    StoreConfig suggested = StoreConfig.of(ENGINE).withSuggestions(Map.of("buffer_size", 64));
+    assertThat(CacheConfig.from(suggested, memory(23)).capacityGb()).isEqualTo(5.7);
+    Map<String, Object> shared = new HashMap<>(ENGINE);
+    shared.put("share_buffer_enable", true);
+    assertThat(CacheConfig.from(StoreConfig.of(shared), memory(24)).capacityGb()).isEqualTo(6);
+    Map<String, Object> ranks = new HashMap<>(ENGINE);
+    ranks.put("local_rank_size", 2);
+    assertThat(CacheConfig.from(StoreConfig.of(ranks), memory(24)).capacityGb()).isEqualTo(3);
+  }
+
+  @Test
+  void aSizeThatTheMachineDoesNotHaveIsToldWithTheLineToWrite() {
+    for (String key : List.of("cache_buffer_capacity_gb", "buffer_size")) {
+      Map<String, Object> settings = new HashMap<>(ENGINE);
+      settings.put(key, 256);
+      StoreConfig config = StoreConfig.of(settings);
+      assertThat(CacheConfig.from(config, memory(23)).capacityGb()).isEqualTo(256);
+      assertThat(config.problems()).hasSize(1);
+      assertThat(config.problems().getFirst().isError()).isFalse();
+      assertThat(config.problems().getFirst().message())
+          .isEqualTo(
+              "is 256 GiB, and this machine has 23: no pipeline opens here with it; write"
+                  + " cache_buffer_capacity_gb: 5.7");
+      StoreConfig fits = StoreConfig.of(settings);
+      assertThat(CacheConfig.from(fits, memory(256)).capacityGb()).isEqualTo(256);
+      assertThat(fits.problems()).isEmpty();
+    }
+  }
+
   @Test
   void defaultsAreAsDocumented() {
     StoreConfig config = StoreConfig.of(ENGINE);
-    assertThat(CacheConfig.from(config))
+    assertThat(CacheConfig.from(config, memory(1024)))
         .isEqualTo(
             new CacheConfig(
                 32,
@@ -38,7 +92,9 @@ final class CacheConfigTest {
     assertThat(config.get(CommonKeys.WAITING_QUEUE_DEPTH)).isEqualTo(8192);
     assertThat(config.get(CommonKeys.RUNNING_QUEUE_DEPTH)).isEqualTo(524_288);
     assertThat(CacheConfig.CAPACITY_GB.defaultText())
-        .isEqualTo("256; when not shared 32, or what a lower stage suggests");
+        .isEqualTo(
+            "256; when not shared 32, or what a lower stage suggests; a quarter of the memory at"
+                + " most");
     assertThat(CacheConfig.SHARE.defaultValue()).isFalse();
     assertThat(CacheConfig.USE_GDR.defaultValue()).isFalse();
     assertThat(CacheConfig.from(StoreConfig.of(Map.of())).device().deviceId()).isEqualTo(-1);
@@ -101,7 +157,8 @@ final class CacheConfigTest {
   }
 
   private static double capacityGb(Map<String, Object> settings, Map<String, Object> suggested) {
-    return CacheConfig.from(StoreConfig.of(settings).withSuggestions(suggested)).capacityGb();
+    return CacheConfig.from(StoreConfig.of(settings).withSuggestions(suggested), memory(1024))
+        .capacityGb();
   }
 
   @Test
@@ -116,7 +173,9 @@ final class CacheConfigTest {
     assertThat(CacheConfig.from(both).capacityGb()).isEqualTo(2);
     assertThat(both.problems().getFirst().message()).contains("no effect");
     assertThat(
-            CacheConfig.from(StoreConfig.of(Map.of("store_pipeline", "Cache|Posix"))).capacityGb())
+            CacheConfig.from(
+                    StoreConfig.of(Map.of("store_pipeline", "Cache|Posix")), memory(1024))
+                .capacityGb())
         .isEqualTo(32);
   }
 
@@ -178,7 +237,7 @@ final class CacheConfigTest {
   @Test
   void capacityOfMoreSlotsThanCanBeNumberedIsAnError() {
     ConfigProblem many =
-        problems(Map.of("cache_buffer_capacity_gb", 1 << 20, "shard_size", 4096)).getFirst();
+        problems(Map.of("cache_buffer_capacity_gb", 1 << 20, "shard_size", 4096)).getLast();
     assertThat(many.isError()).isTrue();
     assertThat(many.message()).contains("at most 2147483647");
   }
