@@ -99,7 +99,7 @@ public final class Main implements Runnable {
       return;
     }
     PrintWriter err = writer(System.err);
-    LogSetup.levelProblem(System.getenv()).ifPresent(problem -> err.println("ucm: " + problem));
+    LogSetup.problems(System.getenv()).forEach(problem -> err.println("ucm: " + problem));
     int exitCode = run(writer(new StandardOutput()), err, args);
     // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
     // forever.

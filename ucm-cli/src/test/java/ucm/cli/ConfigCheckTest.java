@@ -86,7 +86,7 @@ class ConfigCheckTest {
   @Test
   void bufferOfNoBytesIsAnError() throws IOException {
     Checked checked = check("Cache|Posix", directories() + "\ncache_buffer_capacity_gb: 0", "");
-    assertThat(checked.text()).contains("cache_buffer_capacity_gb: is 0; the buffer must hold");
+    assertThat(checked.text()).contains("cache_buffer_capacity_gb: found 0; allowed is a number, more than 0");
     assertThat(checked.exitCode()).isEqualTo(2);
   }
 
@@ -95,7 +95,7 @@ class ConfigCheckTest {
     Path metrics = folder.resolve("metrics.yaml");
     String top = "metrics_config_path: " + metrics;
     assertThat(check("Posix", directories(), top).text())
-        .contains("error: metrics_config_path: ", metrics + ", which is not there");
+        .contains("error: metrics_config_path: the metrics file " + metrics + " is not there");
     Files.writeString(metrics, "port: [not, a, port");
     Checked broken = check("Posix", directories(), top);
     assertThat(broken.text()).contains("error: metrics_config_path: ", "1 error");

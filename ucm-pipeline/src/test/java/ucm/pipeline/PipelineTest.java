@@ -197,7 +197,7 @@ class PipelineTest {
         .hasMessage(
             """
             f:2:1: error: store_pipeline: is required and not set; for example Cache|Posix
-            f:3:12: error: hit_ratio: found 2; allowed is a number, 0 to 1
+            f:3:12: error: hit_ratio: found 2; allowed is a number, more than 0, at most 1
             2 errors, 0 warnings\
             """);
   }

@@ -62,10 +62,11 @@ record PrefixClient(
     long loaded = System.nanoTime();
     LOG.atLevel(logLevel)
         .log(
-            "request_id: {}, total_blocks_num: {}, hit hbm: 0, hit external: {}",
+            "request_id: {}, total_blocks_num: {}, hit hbm: 0, hit external: {}, total tokens: {}",
             requestId,
             blocks,
-            found);
+            found,
+            tokens);
     if (verify) {
       memory.verify(ids, 0, hits);
     }

@@ -26,10 +26,12 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -38,6 +40,7 @@ import org.slf4j.event.KeyValuePair;
 import ucm.cli.output.Progress;
 import ucm.pipeline.connector.statistics.PrivateFiles;
 import ucm.pipeline.connector.statistics.TraceOptions;
+import ucm.pipeline.connector.statistics.WriterName;
 
 /**
  * Logs in the line format of the original, to the standard error and, where {@code UCM_LOG_PATH} names
@@ -62,6 +65,10 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
           "warning", Level.WARN,
           "error", Level.ERROR,
           "off", Level.OFF);
+  private static final String QUEUE = "ucm-log-";
+  private static final String CONSOLE = "console";
+  private static final long DAEMON_BYTES = 16L << 20;
+  private static final int DAEMON_FILES = 3;
   private static final int QUEUE_DEPTH = 16_384;
   private static final int MAX_FLUSH_MILLIS = 10_000;
 
@@ -84,7 +91,7 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     console.setTarget("System.err");
     console.setEncoder(encoder(context, Progress::clearing));
     started(context, console);
-    root.addAppender(inBackground(context, "console", console));
+    root.addAppender(inBackground(context, CONSOLE, console));
     file(context, environment)
         .ifPresent(file -> root.addAppender(inBackground(context, "file", file)));
   }
@@ -107,7 +114,7 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
       LoggerContext context, String name, Appender<ILoggingEvent> to) {
     AsyncAppender queue = new LogLine.Queue();
     queue.setContext(context);
-    queue.setName("ucm-log-" + name);
+    queue.setName(QUEUE + name);
     queue.setQueueSize(QUEUE_DEPTH);
     queue.setNeverBlock(true);
     queue.setMaxFlushTime(MAX_FLUSH_MILLIS);
@@ -123,43 +130,110 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     if (folder.isBlank()) {
       return Optional.empty();
     }
-    String name = folder + "/ucm-" + ProcessHandle.current().pid();
+    String wanted = "ucm-" + ProcessHandle.current().pid();
     try {
-      PrivateFiles.createFolder(Path.of(folder));
-      PrivateFiles.open(Path.of(name + ".log")).close();
+      WriterName held = WriterName.take(Path.of(folder), wanted);
+      String name = folder + "/" + held;
+      try {
+        PrivateFiles.open(Path.of(name + ".log")).close();
+      } catch (IOException e) {
+        held.close();
+        throw e;
+      }
+      TraceOptions limits = TraceOptions.of(environment);
+      PrivateAppender file = new PrivateAppender(held, opened -> {});
+      return Optional.of(
+          rolling(
+              context, file, name + ".log", name, ".%i.log", limits.maxFileBytes(), limits.maxFiles()));
     } catch (IOException | InvalidPathException e) {
       System.err.println(
           String.format(
-              "ucm: cannot write the log file %s.log that UCM_LOG_PATH asks for: %s; logging to the"
-                  + " standard error only",
-              name, e.getMessage()));
+              "ucm: cannot write the log file %s/%s.log that UCM_LOG_PATH asks for: %s; logging to"
+                  + " the standard error only",
+              folder, wanted, e.getMessage()));
       return Optional.empty();
     }
-    RollingFileAppender<ILoggingEvent> file = new PrivateAppender();
+  }
+
+  /**
+   * From now on the lines go into a file instead of to the standard error. It is begun again at 16 MiB, and the
+   * two before it are kept as {@code FILE.1} and {@code FILE.2}.
+   *
+   * @param opened is called with each file that is begun, for what does not come from the log
+   * @throws IOException when it cannot be written; then nothing has changed
+   */
+  public static void intoFile(Path path, Consumer<Path> opened) throws IOException {
+    intoFile((LoggerContext) LoggerFactory.getILoggerFactory(), path, DAEMON_BYTES, opened);
+  }
+
+  static void intoFile(LoggerContext context, Path path, long maxBytes, Consumer<Path> opened)
+      throws IOException {
+    PrivateFiles.open(path).close();
+    ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
+    Appender<ILoggingEvent> console = root.getAppender(QUEUE + CONSOLE);
+    if (console != null) {
+      root.detachAppender(console);
+      console.stop();
+    }
+    String name = path.toString();
+    PrivateAppender file = new PrivateAppender(null, opened);
+    root.addAppender(
+        inBackground(
+            context, "daemon", rolling(context, file, name, name, ".%i", maxBytes, DAEMON_FILES)));
+  }
+
+  private static RollingFileAppender<ILoggingEvent> rolling(
+      LoggerContext context,
+      PrivateAppender file,
+      String path,
+      String stem,
+      String ending,
+      long maxBytes,
+      int maxFiles) {
     file.setName("ucm-log");
-    file.setFile(name + ".log");
+    file.setFile(path);
     file.setEncoder(encoder(context, () -> ""));
     FixedWindowRollingPolicy names = new WideWindow();
     names.setParent(file);
-    names.setFileNamePattern(name.replace("%", "\\%") + ".%i.log");
+    names.setFileNamePattern(stem.replace("%", "\\%") + ending);
     names.setMinIndex(1);
-    TraceOptions limits = TraceOptions.of(environment);
-    names.setMaxIndex(Math.max(1, limits.maxFiles() - 1));
+    names.setMaxIndex(Math.max(1, maxFiles - 1));
     file.setRollingPolicy(started(context, names));
     SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
-    size.setMaxFileSize(new FileSize(limits.maxFileBytes()));
+    size.setMaxFileSize(new FileSize(maxBytes));
     // At every line, not once a minute.
     size.setCheckIncrement(Duration.buildByMilliseconds(0));
     file.setTriggeringPolicy(started(context, size));
-    return Optional.of(started(context, file));
+    return started(context, file);
   }
 
-  /** Makes each file for its owner alone before Logback opens it. */
+  /** Makes each file for its owner alone before Logback opens it, and tells of it. */
   private static final class PrivateAppender extends RollingFileAppender<ILoggingEvent> {
+    private final @Nullable WriterName held;
+    private final Consumer<Path> opened;
+
+    PrivateAppender(@Nullable WriterName held, Consumer<Path> opened) {
+      this.held = held;
+      this.opened = opened;
+    }
+
     @Override
     public void openFile(String name) throws IOException {
       PrivateFiles.open(Path.of(name)).close();
       super.openFile(name);
+      opened.accept(Path.of(name));
+    }
+
+    @Override
+    public void stop() {
+      super.stop();
+      if (held != null) {
+        try {
+          held.close();
+        } catch (IOException e) {
+          addWarn("the name of the log was not given back", e);
+        }
+      }
     }
   }
 
@@ -197,8 +271,15 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     return LEVELS.getOrDefault(word(environment), Level.INFO);
   }
 
-  /** What is wrong with the level that the environment names, for people; or nothing. */
-  public static Optional<String> levelProblem(Map<String, String> environment) {
+  /** What is wrong with what the environment says of logs, for people. */
+  public static List<String> problems(Map<String, String> environment) {
+    List<String> problems = new ArrayList<>(TraceOptions.problems(environment));
+    levelProblem(environment).ifPresent(problems::addFirst);
+    return problems;
+  }
+
+  /** What is wrong with the level; or nothing. */
+  static Optional<String> levelProblem(Map<String, String> environment) {
     String word = word(environment);
     return LEVELS.containsKey(word)
         ? Optional.empty()

@@ -11,7 +11,6 @@ import java.util.SplittableRandom;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.ConfigKey;
@@ -81,8 +80,9 @@ public record PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup clea
     if (config.storeConfig().get(CommonKeys.STORAGE_BACKENDS).isEmpty()) {
       return false;
     }
-    Store last = Pipeline.of(config.pipeline(), catalog).stages().getLast();
-    return last.configKeys().stream().anyMatch(key -> key.name().equals(BACKENDS));
+    String last = config.pipeline().stages().getLast();
+    return catalog.configKeys(List.of(last)).getOrDefault(last, List.of()).stream()
+        .anyMatch(key -> key.name().equals(BACKENDS));
   }
 
   /** Probes, and removes the block itself where no folder goes with it. */

@@ -24,7 +24,7 @@ public final class StoresCommand extends JsonCommand {
           .both("LOCATION", "location", StoreEntry::location)
           .data("usable", StoreEntry::usable)
           .data("problems", StoreEntry::problems)
-          .text("PROBLEMS", store -> store.usable() ? "none" : String.join("; ", store.problems()));
+          .text("USABLE", store -> store.usable() ? "yes" : "no");
 
   @Mixin private PluginsOption plugins = new PluginsOption();
 

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -29,7 +30,7 @@ class LogSetupTest {
 
   private List<Path> files() throws IOException {
     try (Stream<Path> files = Files.list(folder.resolve("log"))) {
-      return files.sorted().toList();
+      return files.filter(file -> !file.getFileName().toString().startsWith(".")).sorted().toList();
     }
   }
 
@@ -132,6 +133,38 @@ class LogSetupTest {
       assertThat(Files.size(file)).isBetween(1L, (1L << 20) + (65L << 10));
     }
     assertThat(Files.readString(folder.resolve("log/ucm-" + PID + ".log"))).contains("[E] 79 x");
+  }
+
+  @Test
+  void theDaemonsFileIsBegunAgainAndThreeAreKept() throws IOException {
+    Path path = Files.createDirectory(folder.resolve("log")).resolve("ucm.sock.log");
+    Files.writeString(path, "what the daemon before said\n");
+    LoggerContext context = context();
+    LogSetup.configure(context, Map.of());
+    List<Path> opened = new ArrayList<>();
+    LogSetup.intoFile(context, path, 1 << 20, opened::add);
+    context.getLogger("test").info("serving");
+    for (int i = 0; i < 80; i++) {
+      context.getLogger("test").error("{} " + "x".repeat(64 << 10), i);
+    }
+    context.stop();
+    assertThat(files())
+        .containsExactly(
+            path, path.resolveSibling("ucm.sock.log.1"), path.resolveSibling("ucm.sock.log.2"));
+    assertThat(Files.readString(path)).contains("[UC][E] 79 x");
+    for (Path file : files()) {
+      assertThat(Files.size(file)).isBetween(1L, (1L << 20) + (65L << 10));
+    }
+    assertThat(opened).hasSizeGreaterThan(3).allMatch(path::equals);
+  }
+
+  @Test
+  void saysThatABoundIsNoNumber() {
+    assertThat(LogSetup.problems(Map.of("UCM_LOG_MAX_SIZE", "7"))).isEmpty();
+    assertThat(LogSetup.problems(Map.of("UCM_LOG_MAX_SIZE", "abc", "UCM_LOG_MAX_FILES", "0")))
+        .containsExactly(
+            "UCM_LOG_MAX_SIZE is a whole number from 1 on; found abc, so 5 is used",
+            "UCM_LOG_MAX_FILES is a whole number from 1 on; found 0, so 10 is used");
   }
 
   @Test

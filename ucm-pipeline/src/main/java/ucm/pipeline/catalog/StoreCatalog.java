@@ -10,7 +10,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
@@ -20,6 +22,8 @@ import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.pipeline.catalog.BoundedCall.HangsException;
 import ucm.pipeline.catalog.Discovery.Found;
 import ucm.pipeline.hash.BlockHashing;
 
@@ -41,6 +45,8 @@ public final class StoreCatalog {
   private final Map<String, Found<Store>> usable = new LinkedHashMap<>();
   private final BlockHashings hashings;
   private final List<Found<HealthCheck>> healthChecks;
+  // Stores whose constructor has not come back: they are not waited for again.
+  private final Set<String> hung = ConcurrentHashMap.newKeySet();
 
   private StoreCatalog(Discovery discovery, List<String> searched) {
     this.found =
@@ -200,9 +206,17 @@ public final class StoreCatalog {
       throw new UnknownStageException(name, this);
     }
     Supplier<? extends Store> factory = Objects.requireNonNull(store.factory());
+    if (hung.contains(name)) {
+      throw new StoreException(
+          "the store %s in %s cannot be created: its constructor did not come back before"
+              .formatted(name, store.location()));
+    }
     try {
       return store.plugin() ? BoundedCall.run("its constructor", factory) : factory.get();
     } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
+      if (e instanceof HangsException) {
+        hung.add(name);
+      }
       throw new StoreException(
           "the store %s in %s cannot be created: %s"
               .formatted(name, store.location(), BoundedCall.reason(e)),
@@ -244,7 +258,7 @@ public final class StoreCatalog {
     try {
       return configKeys(name, create(name));
     } catch (RuntimeException | LinkageError e) {
-      LOG.warn("Store {} does not say which keys it has: {}", name, e.toString());
+      LOG.warn("Store {} does not say which keys it has: {}", name, BoundedCall.reason(e));
       return List.of();
     }
   }
@@ -268,10 +282,25 @@ public final class StoreCatalog {
         call(name, "suggestions()", () -> Map.copyOf(store.suggestions()))
             .forEach(all::putIfAbsent);
       } catch (RuntimeException | LinkageError e) {
-        LOG.warn("Store {} does not say what it suggests: {}", name, e.toString());
+        LOG.warn("Store {} does not say what it suggests: {}", name, BoundedCall.reason(e));
       }
     }
     return all;
+  }
+
+  /**
+   * What a stage would take for keys whose value depends on others or on the machine; see {@link
+   * StoreConfig#settle}. A stage that cannot be asked says nothing.
+   */
+  public Map<String, StoreConfig.Value> settled(String name, StoreConfig config) {
+    try {
+      Store store = create(name);
+      run(name, "configure()", () -> store.configure(config));
+      return config.settled();
+    } catch (RuntimeException | LinkageError e) {
+      LOG.debug("Store {} does not say what it would do: {}", name, e.toString());
+      return Map.of();
+    }
   }
 
   /** Runs code of a store, for a bounded time when it comes out of a plugin. */
@@ -287,7 +316,19 @@ public final class StoreCatalog {
   }
 
   private <T> T call(String name, String what, Supplier<T> code) {
-    return isPlugin(name) ? BoundedCall.run(what + " of the store " + name, code) : code.get();
+    String of = what + " of the store " + name + " in " + location(name);
+    try {
+      return isPlugin(name) ? BoundedCall.run(of, code) : code.get();
+    } catch (StoreException e) {
+      throw e;
+    } catch (RuntimeException | LinkageError e) {
+      // Also where it returns null, or a list with null.
+      throw new StoreException(of + " ended with " + e, e);
+    }
+  }
+
+  private String location(String name) {
+    return entry(name).map(StoreEntry::location).orElse("the program");
   }
 
   private boolean isPlugin(String name) {

@@ -117,7 +117,7 @@ public final class ConfigCheck {
       findings.add(stageFault(name, String.valueOf(e.getMessage())));
       return; // It may be recording problems still.
     } catch (RuntimeException | LinkageError e) {
-      findings.add(stageFault(name, "could not be checked: " + e));
+      findings.add(stageFault(name, "could not be checked: " + BoundedCall.reason(e)));
     }
     for (ConfigProblem problem : view.problems()) {
       boolean engines = KnownKeys.isFromEngine(problem.key());
@@ -148,7 +148,7 @@ public final class ConfigCheck {
             "refuseNext()",
             () -> stage.refuseNext(next).ifPresent(why -> findings.add(pipelineFault(why))));
       } catch (RuntimeException | LinkageError e) {
-        findings.add(stageFault(name, "could not be checked: " + e));
+        findings.add(stageFault(name, "could not be checked: " + BoundedCall.reason(e)));
       }
     }
   }

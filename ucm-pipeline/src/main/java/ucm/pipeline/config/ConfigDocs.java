@@ -40,7 +40,9 @@ public final class ConfigDocs {
 
       Keys in a nested map are written here with a dot: `store_health.enabled` is `enabled` in the map
       `store_health`. An unknown key is an error that names the nearest known one; a key of a
-      stage that is not in the pipeline is a warning. Aliases and tags of YAML are refused.
+      stage that is not in the pipeline is a warning. Aliases and tags of YAML are refused. Paths that do not
+      begin with `/` (`storage_backends`, `metrics_config_path`) begin at the folder of the file.
+      `ucm config show FILE` prints the value in force of every key.
 
       """;
 

@@ -49,9 +49,9 @@ public record ConnectorSettings(
 
   static final ConfigKey<Double> HIT_RATIO =
       ConfigKey.number("hit_ratio")
-          .range(0, 1)
-          .doc(
-              "When set, at most hit_ratio x prompt tokens are taken from the cache; more than 0.");
+          .above(0)
+          .atMost(1)
+          .doc("When set, at most hit_ratio x prompt tokens are taken from the cache.");
 
   static final ConfigKey<Integer> PERSIST_TOKEN_THRESHOLD =
       ConfigKey.integer("persist_token_threshold")
@@ -120,9 +120,6 @@ public record ConnectorSettings(
           "is true; when using UcmNfsStore, enable_event_sync must be set to false or left out");
     }
     Optional<Double> ratio = config.find(HIT_RATIO);
-    if (ratio.isPresent() && ratio.get() == 0) {
-      config.reject(HIT_RATIO, "is 0; it must be more than 0, and unset means no cap");
-    }
     return new ConnectorSettings(
         config.get(USE_LAYERWISE),
         eventSync && !nfs,

@@ -12,7 +12,7 @@ import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 
 /**
- * Every declared key of a configuration with the value that counts and where it came from.
+ * Every declared key of a configuration with the value in force and where it came from.
  *
  * @param entries the keys, section by section
  */
@@ -58,9 +58,18 @@ public record EffectiveConfig(List<Entry> entries) {
     List<String> stages =
         spec.map(PipelineSpec::stages).orElse(List.of()).stream().distinct().toList();
     Map<String, List<ConfigKey<?>>> declared = catalog.configKeys(stages);
-    for (String stage : stages) {
+    for (int i = 0; i < stages.size(); i++) {
+      String stage = stages.get(i);
+      Map<String, Object> suggested = catalog.suggestions(stages.subList(i + 1, stages.size()));
+      Map<String, StoreConfig.Value> settled =
+          catalog.settled(stage, config.storeConfig().withSuggestions(suggested));
       for (ConfigKey<?> own : declared.getOrDefault(stage, List.of())) {
-        entries.add(entry(stage, own, config.connector()));
+        Entry entry = entry(stage, own, config.connector());
+        StoreConfig.Value inForce = settled.get(own.name());
+        entries.add(
+            inForce == null
+                ? entry
+                : new Entry(stage, own.name(), String.valueOf(inForce.raw()), inForce.origin()));
       }
     }
     return new EffectiveConfig(entries);

@@ -86,6 +86,8 @@ final class KeyCheck {
       if (nfs) {
         ignored(setting, "UcmNfsStore is the pipeline Nfs");
       }
+    } else if (known != null && isOldNameOfEngineKey(key, known)) {
+      ignored(setting, "it is %s here, which the engine says itself".formatted(known.name()));
     } else if (known != null) {
       Setting earlier = firstUse.putIfAbsent(known.name(), setting);
       if (earlier != null) {
@@ -103,6 +105,11 @@ final class KeyCheck {
         strange(setting, inPipeline, connectorNames());
       }
     }
+  }
+
+  /** Old launch lines say what the engine says itself, which comes first. */
+  private static boolean isOldNameOfEngineKey(String key, ConfigKey<?> known) {
+    return KnownKeys.isFromEngine(known.name()) && !key.equals(known.name());
   }
 
   void topLevel(Setting setting) {

@@ -44,6 +44,13 @@ final class KnownKeys {
       metrics are switched on by metrics_config_path: enable_metrics
       ranks are handled by the engine side: load_only_first_rank
       part of sparse attention: ucm_sparse_config wa_dump_block_wise
+      blocks are stored as the engine has them, uncompressed: compress_ratio data_type
+      blocks are stored as the engine has them, uncompressed: decompress_thread_num
+      the copies of a task are always submitted together: cache_io_aggregation
+      a copy engine of the Ascend accelerator: cache_sdma_direct
+      store_health finds a folder that hangs, while blocks are removed too: posix_gc_task_timeout_ms
+      the buffer is one piece of memory, allocated at the start: use_pmr pmr_config
+      the level is that of UC_LOGGER_LEVEL in the environment of ucm serve: log_level
       a measuring mode of the original: use_inference_duration_monitor
       a measuring mode of the original: inference_duration_monitor_fake_hit_ratio
       """;

@@ -48,16 +48,31 @@ public record UcmConfig(
   }
 
   /**
-   * Reads a file.
+   * Reads a file. Relative paths in it begin at its folder.
    *
    * @throws ConfigException when it cannot be read or is no YAML map; the message says where and why
    */
   public static UcmConfig read(Path file) {
-    return parse(file.toString(), YamlText.read(file));
+    UcmConfig read = parse(file.toString(), YamlText.read(file));
+    return RelativePaths.resolved(read, file.toAbsolutePath().getParent());
   }
 
   /**
-   * Reads a text.
+   * Reads a text of another process, whose own folder means nothing here: relative paths begin at the folder
+   * of the file that it comes from.
+   *
+   * @param source what precedes line and column in messages: the absolute path of a file, or a name
+   * @throws ConfigException when the text is no YAML map, or has relative paths and comes from no file
+   */
+  public static UcmConfig received(String source, String yaml) {
+    UcmConfig read = parse(source, yaml);
+    return source.startsWith("/")
+        ? RelativePaths.resolved(read, Path.of(source).getParent())
+        : RelativePaths.refused(read);
+  }
+
+  /**
+   * Reads a text. Relative paths in it begin at the working directory of this process.
    *
    * @param source what precedes line and column in messages, usually a file name
    * @throws ConfigException when the text is no YAML map; the message says where and why

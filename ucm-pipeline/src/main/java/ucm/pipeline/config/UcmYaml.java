@@ -52,7 +52,8 @@ public final class UcmYaml {
    * @param source what precedes line and column in messages
    * @throws ConfigException when the text is anything else
    */
-  public static YamlMap read(String source, String text) {
+  public static YamlMap read(String source, String document) {
+    String text = YamlText.withoutMark(document);
     YamlText.requireReadable(source, text);
     try (JsonParser parser = FACTORY.createParser(ObjectReadContext.empty(), text)) {
       return new UcmYaml(source, text, (YAMLParser) parser).document();

@@ -46,6 +46,11 @@ public final class YamlText {
       throw new ConfigException(
           position(at.source(), text, text.length()), "is no UTF-8 text from here on");
     }
+    return withoutMark(text);
+  }
+
+  /** The same text without the byte order mark that some editors begin a file with. */
+  static String withoutMark(String text) {
     return text.startsWith("\uFEFF") ? text.substring(1) : text;
   }
 

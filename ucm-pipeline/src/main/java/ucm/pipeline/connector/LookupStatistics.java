@@ -127,11 +127,12 @@ final class LookupStatistics {
     boolean log = blocks > 0 && ended.state.notices(onDevice, outside);
     if (log) {
       LOG.info(
-          "request_id: {}, total_blocks_num: {}, hit hbm: {}, hit external: {}",
+          "request_id: {}, total_blocks_num: {}, hit hbm: {}, hit external: {}, total tokens: {}",
           ended.state.id,
           blocks,
           onDevice,
-          outside);
+          outside,
+          ended.request.tokens().length);
     }
     if (ended.first && blocks > 0) {
       sums = sums.plus(blocks, onDevice, outside);

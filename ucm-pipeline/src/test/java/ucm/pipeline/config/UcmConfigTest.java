@@ -3,6 +3,8 @@ package ucm.pipeline.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,6 +14,7 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.CommonKeys;
@@ -104,6 +107,70 @@ class UcmConfigTest {
                 "storage_backends",
                 List.of("/new/shared")));
     assertThat(UcmConfig.of("Fake", Map.of()).directories()).isEmpty();
+  }
+
+  @Test
+  void relativePathsBeginAtTheFolderOfTheFile(@TempDir Path folder) throws IOException {
+    Path file = folder.resolve("ucm.yaml");
+    Files.writeString(
+        file,
+        """
+        ucm_connector_name: UcmPipelineStore
+        ucm_connector_config:
+          store_pipeline: Posix|Nfs
+          posix_storage_backends: [near, /whole, "../up"]
+          storage_backends: far:/whole/too
+        metrics_config_path: metrics.yaml
+        """);
+    UcmConfig read = UcmConfig.read(file);
+    assertThat(read.directories())
+        .isEqualTo(
+            Map.of(
+                "posix_storage_backends",
+                List.of(folder + "/near", "/whole", folder.getParent() + "/up"),
+                "storage_backends",
+                List.of(folder + "/far", "/whole/too")));
+    assertThat(read.settings().metricsConfigPath()).contains(folder.resolve("metrics.yaml"));
+    assertThat(read.storeConfig().origin(CommonKeys.STORAGE_BACKENDS))
+        .hasToString(file + ":5:21");
+    String text = Files.readString(file);
+    assertThat(UcmConfig.received(file.toString(), text)).isEqualTo(read);
+    assertThatThrownBy(() -> UcmConfig.received("launch line", text))
+        .hasMessageContaining("launch line:4:27: error: posix_storage_backends: found")
+        .hasMessageContaining("launch line:5:21: error: storage_backends: found")
+        .hasMessageContaining("launch line:6:22: error: metrics_config_path: found");
+  }
+
+  @Test
+  void keysOfTheOriginalThatDoNothingHereAreAcceptedWithTheReason() {
+    List<String> keys =
+        List.of(
+            "compress_ratio",
+            "data_type",
+            "decompress_thread_num",
+            "cache_io_aggregation",
+            "cache_sdma_direct",
+            "posix_gc_task_timeout_ms",
+            "use_pmr",
+            "pmr_config",
+            "log_level");
+    for (String key : keys) {
+      UcmConfig config = UcmConfig.of("Cache|Posix", Map.of("storage_backends", "/a", key, 1));
+      assertThat(config.check(catalog).text())
+          .contains("warning: " + key + ": is ignored: ", "0 errors, 1 warning");
+    }
+    UcmConfig top = UcmConfig.of("Posix", Map.of("storage_backends", "/a"));
+    assertThat(top.withTopLevel(Map.of("log_level", "debug"), "test").check(catalog).text())
+        .contains("UC_LOGGER_LEVEL", "0 errors, 1 warning");
+  }
+
+  @Test
+  void theMarkThatSomeEditorsBeginAFileWithIsNoPartOfItsFirstKey() {
+    String text =
+        "\uFEFFuse_layerwise: false\n"
+            + "ucm_connector_name: UcmPipelineStore\n"
+            + "ucm_connector_config: {store_pipeline: Fake}\n";
+    assertThat(UcmConfig.parse("f", text).settings().useLayerwise()).isFalse();
   }
 
   @Test
@@ -246,7 +313,7 @@ class UcmConfigTest {
     assertThat(UcmConfig.of("Odd", Map.of()).check(broken).text())
         .isEqualTo(
             """
-            engine: error: could not be checked: ucm.api.StoreException: no configure today [Odd]
+            engine: error: could not be checked: no configure today [Odd]
             1 error, 0 warnings\
             """);
   }

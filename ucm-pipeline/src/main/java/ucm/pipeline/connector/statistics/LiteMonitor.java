@@ -14,6 +14,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
 import tools.jackson.core.ObjectWriteContext;
 import tools.jackson.core.json.JsonFactory;
@@ -54,10 +55,13 @@ public final class LiteMonitor implements AutoCloseable {
   private final int blockTokens;
   private final Instant started = Instant.now();
   private final long pid = ProcessHandle.current().pid();
-  private final Path file;
+  private final Path folder;
+  private final String wanted;
   private final OnlineCurve online = new OnlineCurve(SAMPLED_BLOCKS);
   private final ConnectorFaults faults;
   private final ScheduledThreadPoolExecutor publisher;
+  // Of the publisher's thread.
+  private @Nullable WriterName name;
   private volatile HitStatistics statistics = HitStatistics.NONE;
   private volatile OnlineCurve.Snapshot shown = online.snapshot();
 
@@ -72,7 +76,8 @@ public final class LiteMonitor implements AutoCloseable {
     this.blockTokens = spec.blockTokens();
     this.faults = new ConnectorFaults("lite mode of " + spec.instance(), metrics);
     String instance = spec.instance().replaceAll("[^A-Za-z0-9._-]", "_");
-    this.file = traces.resolve("lite", instance + "-" + pid + ".json");
+    this.folder = traces.resolve("lite");
+    this.wanted = instance + "-" + pid;
     gauges(metrics);
     this.publisher =
         new ScheduledThreadPoolExecutor(
@@ -147,12 +152,17 @@ public final class LiteMonitor implements AutoCloseable {
     try {
       write(text(now, statistics, running));
     } catch (IOException e) {
-      faults.record("the status of lite mode could not be written to " + file, e);
+      faults.record("the status of lite mode could not be written into " + folder, e);
     }
   }
 
   private void write(String text) throws IOException {
-    PrivateFiles.createFolder(file.resolveSibling(""));
+    WriterName own = name;
+    if (own == null) {
+      own = WriterName.take(folder, wanted);
+      name = own;
+    }
+    Path file = folder.resolve(own + ".json");
     Path part = file.resolveSibling(file.getFileName() + ".part");
     try (OutputStream to = PrivateFiles.replace(part)) {
       to.write(text.getBytes(StandardCharsets.UTF_8));
@@ -194,13 +204,27 @@ public final class LiteMonitor implements AutoCloseable {
     return text.append('\n').toString();
   }
 
+  private void giveNameBack() {
+    try {
+      if (name != null) {
+        name.close();
+      }
+    } catch (IOException e) {
+      faults.record("the name of a status of lite mode was not given back", e);
+    }
+  }
+
   /** Publishes the end and ends the publisher. Idempotent. */
   @Override
   public void close() {
     if (publisher.isShutdown()) {
       return;
     }
-    publisher.execute(() -> publish(/* running= */ false));
+    publisher.execute(
+        () -> {
+          publish(/* running= */ false);
+          giveNameBack();
+        });
     publisher.shutdown();
     try {
       if (!publisher.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
@@ -31,9 +32,14 @@ public final class PrivateFiles {
   /**
    * Opens a file for writing, and makes it where it is missing.
    *
-   * @throws IOException also when there is a link in its place
+   * @throws IOException also when there is a link, a pipe or the like in its place
    */
   public static FileChannel open(Path file, OpenOption... more) throws IOException {
+    if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)
+        && !Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+      // A pipe would hold us until it is read.
+      throw new FileSystemException(file.toString(), null, "is no regular file");
+    }
     Set<OpenOption> options = new HashSet<>(List.of(more));
     options.addAll(
         List.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));

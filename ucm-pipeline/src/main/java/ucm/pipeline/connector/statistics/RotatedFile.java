@@ -28,21 +28,26 @@ final class RotatedFile implements AutoCloseable {
   private static final int GZIP_BUFFER = 1 << 16;
 
   private final TraceOptions options;
-  private final String name;
+  private final String wanted;
 
   /** What every file begins with. */
   private final byte[] head;
 
-  private final Pattern pattern;
+  // From the first line on: while this writer lives, no other one has the files of this name.
+  private @Nullable WriterName name;
   private @Nullable FileChannel channel;
   private long size;
   private int number;
 
-  RotatedFile(TraceOptions options, String name, byte[] head) {
+  /**
+   * Nothing is written yet.
+   *
+   * @param wanted the name, unless another living writer has it in this folder: see {@link WriterName}
+   */
+  RotatedFile(TraceOptions options, String wanted, byte[] head) {
     this.options = options;
-    this.name = name;
+    this.wanted = wanted;
     this.head = head;
-    this.pattern = Pattern.compile(Pattern.quote(name) + "\\.(\\d{6})\\.log(\\.gz)?");
   }
 
   /**
@@ -55,7 +60,7 @@ final class RotatedFile implements AutoCloseable {
     try {
       FileChannel to = channel == null ? open() : channel;
       if (size > head.length && size + line.length > options.maxFileBytes()) {
-        close();
+        closeFile();
         compress(path(number));
         number++;
         to = open();
@@ -63,13 +68,16 @@ final class RotatedFile implements AutoCloseable {
       }
       write(to, line);
     } catch (IOException e) {
-      close();
+      closeFile();
       throw e;
     }
   }
 
   private FileChannel open() throws IOException {
     PrivateFiles.createFolder(options.folder());
+    if (name == null) {
+      name = WriterName.take(options.folder(), wanted);
+    }
     if (number == 0) {
       // A process of this number may have been here before, as in containers.
       number = Math.max(1, IntStream.of(numbers()).max().orElse(1));
@@ -128,6 +136,8 @@ final class RotatedFile implements AutoCloseable {
   }
 
   private int[] numbers() throws IOException {
+    Pattern pattern =
+        Pattern.compile(Pattern.quote(String.valueOf(name)) + "\\.(\\d{6})\\.log(\\.gz)?");
     try (Stream<Path> files = Files.list(options.folder())) {
       return files
           .map(file -> pattern.matcher(file.getFileName().toString()))
@@ -141,8 +151,7 @@ final class RotatedFile implements AutoCloseable {
     return options.folder().resolve("%s.%06d.log".formatted(name, of));
   }
 
-  @Override
-  public void close() throws IOException {
+  private void closeFile() throws IOException {
     FileChannel open = channel;
     channel = null;
     if (open != null) {
@@ -151,7 +160,19 @@ final class RotatedFile implements AutoCloseable {
   }
 
   @Override
+  public void close() throws IOException {
+    WriterName held = name;
+    try {
+      closeFile();
+    } finally {
+      if (held != null) {
+        held.close();
+      }
+    }
+  }
+
+  @Override
   public String toString() {
-    return options.folder().resolve(name).toString();
+    return options.folder().resolve(wanted).toString();
   }
 }

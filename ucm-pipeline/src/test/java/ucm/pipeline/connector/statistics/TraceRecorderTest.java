@@ -45,7 +45,7 @@ class TraceRecorderTest {
 
   private List<Path> files() throws IOException {
     try (Stream<Path> files = Files.list(folder.resolve("log"))) {
-      return files.sorted().toList();
+      return files.filter(file -> !file.getFileName().toString().startsWith(".")).sorted().toList();
     }
   }
 
@@ -71,6 +71,41 @@ class TraceRecorderTest {
                 + "']",
             "timestamp: 1700000000.000042, request_id: two_lines, input_length: 3, output_length:"
                 + " 1, ucm_block_ids: []");
+  }
+
+  /** Daemons in two containers may have one number and one folder; here both are in one process. */
+  @Test
+  void twoLivingWritersOfOneNameHaveFilesOfTheirOwn() throws IOException {
+    try (TraceRecorder one = recorder(options(1 << 20, 2));
+        TraceRecorder other = recorder(options(1 << 20, 2))) {
+      for (int i = 0; i < 20; i++) {
+        one.record("one-" + i, 8, 1, IDS);
+        other.record("other-" + i, 8, 1, IDS);
+      }
+    }
+    assertThat(files()).hasSize(2).contains(file());
+    for (Path file : files()) {
+      assertThat(Files.readAllLines(file)).hasSize(21);
+    }
+    // The next one goes on where one of them ended.
+    try (TraceRecorder next = recorder(options(1 << 20, 2))) {
+      next.record("next", 8, 1, IDS);
+    }
+    assertThat(files()).hasSize(2);
+    assertThat(Files.readAllLines(file())).hasSize(22);
+  }
+
+  @Test
+  void aNameIsHeldUntilItIsGivenBack() throws IOException {
+    Path home = Files.createDirectories(folder.resolve("log"));
+    try (WriterName first = WriterName.take(home, "a");
+        WriterName second = WriterName.take(home, "a")) {
+      assertThat(first).hasToString("a");
+      assertThat(second).hasToString("a-2");
+    }
+    try (WriterName again = WriterName.take(home, "a")) {
+      assertThat(again).hasToString("a");
+    }
   }
 
   @Test
@@ -204,7 +239,7 @@ class TraceRecorderTest {
       }
       try (Stream<Path> files = Files.list(place)) {
         List<String> lines =
-            Files.readAllLines(files.filter(Files::isRegularFile).findFirst().orElseThrow());
+            Files.readAllLines(files.filter(file -> file.toString().endsWith(".log")).findFirst().orElseThrow());
         assertThat(lines).hasSize(3);
         assertThat(lines.get(1))
             .contains(", request_id: a, input_length: 8, output_length: 7, ", IDS.hex(1));
