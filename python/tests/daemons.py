@@ -1,5 +1,7 @@
 """`ucm serve` of UCM_HOME, started by tests."""
 
+import fcntl
+import glob
 import os
 import subprocess
 import time
@@ -22,9 +24,10 @@ class Daemon:
         self.gpu = {"SIM_CUDA_DIRECT": "0", "SIM_CUDA_REPORT": os.path.join(folder, "gpu")}
 
     def write_yaml(self, pipeline, top="", more=""):
+        mode = "" if "use_layerwise" in top else "use_layerwise: false\n"
         with open(self.yaml, "w", encoding="utf-8") as file:
             file.write(
-                "ucm_connectors:\n"
+                f"{mode}ucm_connectors:\n"
                 "  - ucm_connector_name: UcmPipelineStore\n"
                 "    ucm_connector_config:\n"
                 f"      store_pipeline: {pipeline}\n"
@@ -69,6 +72,7 @@ class Daemon:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             assert self.process.wait(60) in (0, 143), self.log()
+        remove_dead_segments()
 
     def transfer(self, **extra):
         return {
@@ -83,6 +87,17 @@ class Daemon:
                 **extra,
             },
         }
+
+
+def remove_dead_segments():
+    """As the next daemon would: what a killed one left in /dev/shm has no lock any more."""
+    for path in glob.glob(f"/dev/shm/ucm-slots-{os.getuid()}-*"):
+        try:
+            with open(path, "rb") as segment:
+                fcntl.flock(segment, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+        except (FileNotFoundError, BlockingIOError):
+            pass
 
 
 def private(path):

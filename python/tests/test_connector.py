@@ -14,6 +14,7 @@ import torch
 from toy_engine import ToyEngine, config
 from ucm import protocol
 from ucm.client import Gone
+from ucm.integration import stores
 from ucm.integration.vllm import compat, engine, metadata
 from ucm.integration.vllm.scheduler import SchedulerSide
 from ucm.integration.vllm.ucm_connector import UCMConnector
@@ -94,6 +95,8 @@ def side(tmp_path, connection, monkeypatch):
     monkeypatch.setattr("ucm.integration.vllm.scheduler.Link.start", lambda self, seconds: None)
     made = SchedulerSide(config.make(transfer(tmp_path), 1, 64, 16, False), None)
     made._link = FakeLink(connection)
+    # What the daemon would have said: not layer by layer.
+    made._asynchronous = made._may_load_beside
     return made
 
 
@@ -730,27 +733,87 @@ def test_hybrid_models_are_not_served(tmp_path, kind):
     assert compat.refusal(made, good) is None
 
 
+_CONNECTOR = (
+    "ucm_connector_name: UcmPipelineStore\n"
+    "ucm_connector_config: {store_pipeline: Posix, storage_backends: /tmp}\n"
+)
+
+
 @pytest.mark.parametrize(
     "text, layerwise",
     [
-        ("use_layerwise: true\n", True),
-        ("a: 1\nuse_layerwise:   'True'  # why\n", True),
-        ("use_layerwise: false\n", False),
-        ("# use_layerwise: true\n", False),
-        ("ucm_connector_config:\n  use_layerwise_not: true\n", False),
-        ("", False),
+        ("use_layerwise: true\n" + _CONNECTOR, True),
+        ("use_layerwise:   'True'  # why\n" + _CONNECTOR, True),
+        ('"use_layerwise": true\n' + _CONNECTOR, True),
+        ("\ufeffuse_layerwise: true\n" + _CONNECTOR, True),
+        (_CONNECTOR, True),
+        ("# use_layerwise: false\n" + _CONNECTOR, True),
+        ("use_layerwise: false\n" + _CONNECTOR, False),
+        ('"use_layerwise": off\n' + _CONNECTOR, False),
+        ("\ufeffuse_layerwise: false\n" + _CONNECTOR, False),
+        (
+            '{"use_layerwise": false, "ucm_connector_name": "UcmPipelineStore",'
+            ' "ucm_connector_config": {"store_pipeline": "Posix", "storage_backends": "/tmp"}}',
+            False,
+        ),
     ],
 )
-def test_the_mode_is_read_from_the_file(tmp_path, text, layerwise):
+def test_the_mode_is_what_the_daemon_reads(daemon, tmp_path, text, layerwise):
     path = tmp_path / "ucm.yaml"
-    path.write_text(text)
-    assert UCMConnector.requires_piecewise_for_cudagraph({"UCM_CONFIG_FILE": str(path)}) is layerwise
-    assert engine.store_config({"UCM_CONFIG_FILE": str(path)}) == (str(path), text)
+    path.write_text(text, encoding="utf-8")
+    extra = {"UCM_CONFIG_FILE": str(path), "ucm_socket": daemon.socket}
+    assert UCMConnector.requires_piecewise_for_cudagraph(extra) is layerwise
+    assert engine.store_config(extra) == (str(path), text)
 
 
-def test_a_file_that_cannot_be_read_asks_for_the_safe_graphs(tmp_path):
-    missing = {"UCM_CONFIG_FILE": str(tmp_path / "none.yaml")}
+@pytest.mark.parametrize("layerwise", [True, False])
+def test_the_mode_of_an_inline_configuration(daemon, layerwise):
+    extra = {
+        "ucm_socket": daemon.socket,
+        "use_layerwise": layerwise,
+        "ucm_connector_name": "UcmPipelineStore",
+        "ucm_connector_config": {"store_pipeline": "Posix", "storage_backends": "/tmp"},
+    }
+    assert UCMConnector.requires_piecewise_for_cudagraph(extra) is layerwise
+
+
+def test_where_no_daemon_can_be_asked_the_graphs_are_the_safe_ones(tmp_path, daemon):
+    path = tmp_path / "ucm.yaml"
+    path.write_text("use_layerwise: false\n" + _CONNECTOR)
+    alone = {"UCM_CONFIG_FILE": str(path), "ucm_start_daemon": False}
+    asked = {**alone, "ucm_socket": daemon.socket}
+    assert UCMConnector.requires_piecewise_for_cudagraph(asked) is False
+    none = {**alone, "ucm_socket": str(tmp_path / "none.sock")}
+    assert UCMConnector.requires_piecewise_for_cudagraph(none) is True
+    missing = {**asked, "UCM_CONFIG_FILE": str(tmp_path / "none.yaml")}
     assert UCMConnector.requires_piecewise_for_cudagraph(missing) is True
+    path.write_text("use_layerwise: [")
+    assert UCMConnector.requires_piecewise_for_cudagraph(asked) is True
+
+
+def test_a_file_that_cannot_be_read_is_one_line_that_says_what_to_do(tmp_path, monkeypatch):
+    def refusal(path):
+        with pytest.raises(stores.ConfigurationError) as caught:
+            engine.store_config({"UCM_CONFIG_FILE": str(path)})
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    missing = tmp_path / "none.yaml"
+    assert refusal(missing) == (
+        f"UCM_CONFIG_FILE names {missing}, which cannot be read (No such file or directory; this is user"
+        f" {os.geteuid()}): mend that, and start the engine again"
+    )
+    assert "is no regular file" in refusal(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "is no regular file" in refusal(pipe)
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert "it is not UTF-8" in refusal(binary)
+    # A relative name is that of a file beside the engine; the daemon is told the whole path.
+    (tmp_path / "ucm.yaml").write_text("a: 1")
+    monkeypatch.chdir(tmp_path)
+    assert engine.store_config({"UCM_CONFIG_FILE": "ucm.yaml"}) == (str(tmp_path / "ucm.yaml"), "a: 1")
 
 
 def test_an_inline_configuration_is_given_to_the_daemon_without_our_keys():
@@ -784,7 +847,9 @@ before, files = set(sys.modules), len(__import__("os").listdir("/proc/self/fd"))
 start = time.process_time()
 import ucm.integration.vllm.ucm_connector as module
 import ucm.integration.vllm.uc_connector
-module.UCMConnector.requires_piecewise_for_cudagraph({{"use_layerwise": True}})
+module.UCMConnector.requires_piecewise_for_cudagraph(
+    {{"use_layerwise": True, "ucm_socket": "/nowhere", "ucm_start_daemon": False}}
+)
 seconds = time.process_time() - start
 assert threading.active_count() == 1
 assert len(__import__("os").listdir("/proc/self/fd")) == files

@@ -198,7 +198,7 @@ def segment(tmp_path, found, count, **more):
     with open(path, "wb") as file:
         file.truncate(count * stride)
     os.chmod(path, 0o600)
-    opened = Opened(1, path, count * stride, os.stat(path).st_ino, count, stride, 0, "")
+    opened = Opened(1, path, count * stride, os.stat(path).st_ino, count, stride, 0, "", 0)
     return opened._replace(**more)
 
 

@@ -52,6 +52,11 @@ SENT = {
     "exists": (protocol.EXISTS, 9, protocol.Writer().ids(IDS)),
     "lease": (protocol.LEASE, 10, protocol.Writer().ids(IDS)),
     "reserve": (protocol.RESERVE, 11, protocol.Writer().ids(IDS)),
+    "configuration": (
+        protocol.CONFIGURATION,
+        13,
+        protocol.configuration("/etc/ucm.yaml", "use_lite: no\n"),
+    ),
     "commit": (protocol.COMMIT, 12, protocol.Writer().u64(2**40 + 2)),
     "lookup": (
         protocol.LOOKUP,
@@ -104,12 +109,13 @@ RECEIVED = {
         protocol.read_reserved,
         protocol.Reserved(2**40 + 2, [5, protocol.STORED, protocol.NO_SLOT]),
     ),
+    "settings": (protocol.SETTINGS, protocol.read_settings, 3),
     "copied": (protocol.COPIED, device.read_copied, "lost"),
     "opened_worker": (
         protocol.OPENED_WORKER,
         protocol.read_opened,
         protocol.Opened(
-            0xFEDCBA98, "/dev/shm/ucm-serve-0-0-1", 2**32 + 4096, 2**40, 1024, 2**22, 0, "no GPU"
+            0xFEDCBA98, "/dev/shm/ucm-serve-0-0-1", 2**32 + 4096, 2**40, 1024, 2**22, 0, "no GPU", 2
         ),
     ),
 }

@@ -107,6 +107,7 @@ def _launch(program: str, socket: str, deadline: float) -> Optional[str]:
     """Starts the daemon as nobody's descendant: an engine ends all of its own when it ends."""
     where = socket + ".log"
     serve = [program, "serve", "--socket", socket, "--idle-exit", str(IDLE_EXIT_SECONDS)]
+    serve += ["--log", where]
     with open(where, "ab") as log:
         try:
             launched = subprocess.run(

@@ -10,8 +10,9 @@ import os
 import sys
 from typing import Callable, Dict, List, NamedTuple, Optional
 
-from ucm import __version__, daemon, protocol
+from ucm import __version__, daemon, protocol, settings
 from ucm.client import Connection, Gone
+from ucm.integration import stores
 from ucm.protocol import ProtocolError, Refused
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -95,19 +96,35 @@ def _daemon(path: str) -> Finding:
     return Finding("daemon", OK, f"process {status['pid']} at {path}, engines: {engines or 'none'}")
 
 
-def examine(path: str) -> List[Finding]:
+def _configuration(path: str, file: str) -> Finding:
+    """Asks a daemon that runs, as only the daemon reads configurations."""
+    try:
+        name, text = stores.configuration({"UCM_CONFIG_FILE": file}, {}, "")
+        bits = settings.ask({"ucm_socket": path, "ucm_start_daemon": False}, name, text)
+    except Refused as refused:
+        return Finding("configuration", FAILED, str(refused), "correct the file: ucm config check FILE")
+    except (OSError, Gone, ProtocolError) as error:
+        advice = "start ucm serve to have it read, or use: ucm config check FILE"
+        return Finding("configuration", WARNING, f"no daemon at {path} reads it: {error}", advice)
+    mode = "layer by layer" if bits & protocol.LAYERWISE else "direct"
+    return Finding("configuration", OK, f"{name}: the daemon reads it; loads and saves go {mode}")
+
+
+def examine(path: str, config: Optional[str] = None) -> List[Finding]:
     """All checks."""
     checks: List[Callable[[], Finding]] = [_python, _engine, _gpu, _memory]
-    return [check() for check in checks] + [_daemon(path)]
+    findings = [check() for check in checks] + [_daemon(path)]
+    return findings + ([_configuration(path, config)] if config else [])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m ucm.doctor", description=__doc__)
     parser.add_argument("--socket", help="the daemon's socket (default: as the connector)")
+    parser.add_argument("--config", help="the YAML file of UCM_CONFIG_FILE, to be read by the daemon")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     asked = parser.parse_args()
     extra: Dict[str, str] = {"ucm_socket": asked.socket} if asked.socket else {}
-    findings = examine(daemon.socket_path(extra))
+    findings = examine(daemon.socket_path(extra), asked.config)
     if asked.json:
         print(json.dumps([finding._asdict() for finding in findings], indent=2))
     else:

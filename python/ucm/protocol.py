@@ -32,9 +32,11 @@ OPEN_NAMED = 22
 EXISTS, COUNT = 23, 24
 LEASE, LEASED = 25, 26
 RESERVE, RESERVED, COMMIT = 27, 28, 29
+CONFIGURATION, SETTINGS = 30, 31
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
-SAVES_GENERATED = 1
+# What an engine has to know of its configuration, which the daemon alone reads.
+SAVES_GENERATED, LAYERWISE = 1, 2
 
 REFUSED_ENGINE = 5
 
@@ -242,7 +244,7 @@ class Planned(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """OPENED_WORKER: the slots of a rank, who copies them, and why it is not the daemon if asked."""
+    """OPENED_WORKER: the slots of a rank, who copies them, why it is not the daemon if asked; settings."""
 
     generation: int
     path: str
@@ -252,6 +254,7 @@ class Opened(NamedTuple):
     stride: int
     plane: int
     reason: str
+    settings: int
 
 
 class Leased(NamedTuple):
@@ -340,7 +343,16 @@ def read_opened(body: bytes) -> Opened:
     reader = Reader(body)
     generation, path = reader.u32(), reader.string()
     size, inode, slots, stride = reader.u64(), reader.u64(), reader.u32(), reader.u64()
-    return Opened(generation, path, size, inode, slots, stride, reader.u8(), reader.string())
+    plane, reason, settings = reader.u8(), reader.string(), reader.u8()
+    return Opened(generation, path, size, inode, slots, stride, plane, reason, settings)
+
+
+def configuration(name: str, text: str) -> Writer:
+    return Writer().string(name).string(text)
+
+
+def read_settings(body: bytes) -> int:
+    return Reader(body).u8()
 
 
 def read_count(body: bytes) -> int:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, Mapping, Tuple
+
+from ucm.protocol import REFUSED_ENGINE, Refused
 
 _DEFAULT_CONFIG = (
     '{"ucm_connectors": [{"ucm_connector_name": "UcmNfsStore", "ucm_connector_config": {}}]}'
 )
 
 
-class ConfigurationError(Exception):
-    """There is no configuration to be had; says which, why, and what to do."""
+class ConfigurationError(Refused):
+    """There is no configuration to be had; says which, why, and what to do.
+
+    To an engine it is what the daemon says of a configuration that is wrong.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(REFUSED_ENGINE, text)
 
 
 def configuration(
@@ -20,19 +29,27 @@ def configuration(
     """The configuration of the stores: its name for messages, and its YAML text.
 
     It is the file ``UCM_CONFIG_FILE`` of the extra configuration, else what stands in the launch line.
-    Raises ConfigurationError when there is no such file, or it is no text.
+    The name of a file is its whole path: relative paths in it begin at its folder. Only the daemon
+    reads the text. Raises ConfigurationError when there is no such file, or it is no text.
     """
     path = extra.get("UCM_CONFIG_FILE")
     if path:
-        try:
-            with open(str(path), encoding="utf-8") as file:
-                return str(path), file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8: {error}"
-            raise ConfigurationError(
-                f"UCM_CONFIG_FILE names {path}, which cannot be read ({why}): mend that, and start the"
-                " engine again"
-            ) from None
+        return _read(os.path.abspath(str(path)))
     if inline:
         return inline_name, json.dumps(inline)
     return "default", _DEFAULT_CONFIG
+
+
+def _read(path: str) -> Tuple[str, str]:
+    try:
+        # A pipe would hold the engine until it is written to.
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise OSError(0, "it is no regular file")
+        with open(path, encoding="utf-8") as file:
+            return path, file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8: {error}"
+        raise ConfigurationError(
+            f"UCM_CONFIG_FILE names {path}, which cannot be read ({why}; this is user {os.geteuid()}):"
+            " mend that, and start the engine again"
+        ) from None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, Mapping, Tuple
 
+from ucm import protocol, settings
+from ucm.client import Gone
 from ucm.integration import stores
 from ucm.integration.vllm import compat
 from ucm.protocol import Engine
 
 _OWN_KEYS = ("ucm_socket", "ucm_async_load", "ucm_start_daemon", "ucm_data_plane")
 _ROLES = {"kv_producer": 1, "kv_consumer": 2, "kv_both": 3}
-_LAYERWISE = re.compile(r"^use_layerwise\s*:\s*(\S+)", re.MULTILINE)
+_NO_ANSWER = (OSError, Gone, protocol.ProtocolError, protocol.Refused)
 
 
 @contextmanager
@@ -43,15 +44,15 @@ def store_config(extra: Mapping[str, Any]) -> Tuple[str, str]:
 
 
 def is_layerwise(extra: Mapping[str, Any]) -> bool:
-    """Whether loads and saves go layer by layer; true when the file cannot be read, which is safe."""
+    """Whether loads and saves go layer by layer, as the daemon reads the configuration.
+
+    True when no daemon answers: that is right for both ways.
+    """
     try:
         name, text = store_config(extra)
-    except stores.ConfigurationError:
+        return bool(settings.ask(extra, name, text) & protocol.LAYERWISE)
+    except _NO_ANSWER:
         return True
-    if name == "kv_connector_extra_config":
-        return bool(extra.get("use_layerwise", False))
-    found = _LAYERWISE.search(text)
-    return found is not None and found.group(1).strip("\"'").lower() in ("true", "yes", "on")
 
 
 def describe(vllm_config: Any) -> Engine:

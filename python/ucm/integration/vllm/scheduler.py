@@ -55,6 +55,8 @@ class SchedulerSide:
         self._log = compat.logger()
         self._features = compat.features()
         self._tokens = 1
+        self._may_load_beside = False
+        # The daemon says whether loads go layer by layer instead.
         self._asynchronous = False
         self._loads = False
         self._saves = False
@@ -90,11 +92,7 @@ class SchedulerSide:
         self._engine = engine.describe(vllm_config)
         self._tokens = self._late.block_tokens = self._engine.block_tokens
         extra = engine.extra_config(vllm_config)
-        self._asynchronous = (
-            self._features.deferred_lookup
-            and not engine.is_layerwise(extra)
-            and bool(extra.get("ucm_async_load", True))
-        )
+        self._may_load_beside = self._features.deferred_lookup and bool(extra.get("ucm_async_load", True))
         self._loads = self._engine.role != 1
         self._saves = self._engine.role != 2
         self._link = Link(extra, protocol.SCHEDULER, "scheduler", self._open, self._log)
@@ -103,8 +101,9 @@ class SchedulerSide:
     def _open(self, connection: Connection) -> None:
         body = self._engine.write(protocol.Writer())
         answer = connection.ask(protocol.OPEN_SCHEDULER, body, protocol.OPENED_SCHEDULER, 60.0)
-        flags = protocol.Reader(answer.body).u8()
-        self._saves_generated = self._saves and bool(flags & protocol.SAVES_GENERATED)
+        settings = protocol.read_settings(answer.body)
+        self._saves_generated = self._saves and bool(settings & protocol.SAVES_GENERATED)
+        self._asynchronous = self._may_load_beside and not settings & protocol.LAYERWISE
 
     # -- look-ups ----------------------------------------------------------------------------------
 

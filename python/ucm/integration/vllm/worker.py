@@ -38,7 +38,8 @@ class WorkerSide:
         self._config = vllm_config
         self._kv_cache_config = kv_cache_config
         self._served = False
-        self._layerwise = False
+        # As the daemon says when it is there.
+        self._layerwise = True
         self._saves_beside = False
         self._saves = False
         self._rank = 0
@@ -76,7 +77,6 @@ class WorkerSide:
     def _begin(self) -> None:
         config = self._config
         self._extra = engine.extra_config(config)
-        self._layerwise = engine.is_layerwise(self._extra)
         self._saves_beside = compat.features().fences_preemptions
         self._rank = compat.tp_rank(config.parallel_config)
         self._saves = self._rank == 0 or not compat.is_mla(config.model_config)
@@ -122,6 +122,7 @@ class WorkerSide:
             device.write(body, exported, written)
         answer = connection.ask(protocol.OPEN_WORKER, body, protocol.OPENED_WORKER, 120.0)
         opened = protocol.read_opened(answer.body)
+        self._layerwise = bool(opened.settings & protocol.LAYERWISE)
         staging = Staging(opened)
         if exported is not None and pidfd is not None and opened.plane == protocol.DEVICE_PLANE:
             staging.copies = device.Copies(connection, pidfd, self._log)

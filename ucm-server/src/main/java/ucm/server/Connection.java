@@ -16,6 +16,7 @@ import org.slf4j.LoggerFactory;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.cli.runtime.ProductVersion;
+import ucm.pipeline.config.UcmConfig;
 import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields.CopyMessage;
 import ucm.server.protocol.EngineFields;
@@ -31,6 +32,8 @@ import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.session.EngineSession;
+import ucm.server.session.EngineSettings;
+import ucm.server.session.Engines;
 import ucm.server.session.NamedBlocks;
 import ucm.server.session.SchedulerSession;
 
@@ -41,7 +44,6 @@ import ucm.server.session.SchedulerSession;
 final class Connection implements Runnable, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(Connection.class);
-  private static final int SAVES_GENERATED = 1;
 
   private final UcmServer server;
   private final SocketChannel channel;
@@ -118,6 +120,11 @@ final class Connection implements Runnable, AutoCloseable {
               new FrameWriter(MessageType.STATUS_TEXT, sequence)
                   .string(JsonMapper.shared().writeValueAsString(server.status())));
       case MessageType.PING -> send(new FrameWriter(MessageType.DONE, sequence));
+      case MessageType.CONFIGURATION -> {
+        UcmConfig asked = Engines.config(body.string(), body.string());
+        int settings = EngineSettings.bits(asked.settings());
+        send(new FrameWriter(MessageType.SETTINGS, sequence).u8(settings));
+      }
       default -> {
         switch (role) {
           case HelloMessage.SCHEDULER -> handleScheduler(type, sequence, body);
@@ -167,8 +174,7 @@ final class Connection implements Runnable, AutoCloseable {
       case MessageType.OPEN_SCHEDULER -> {
         EngineSession opened = openEngine(body);
         scheduler = opened.openScheduler();
-        int flags = opened.savesGenerated() ? SAVES_GENERATED : 0;
-        send(new FrameWriter(MessageType.OPENED_SCHEDULER, sequence).u8(flags));
+        send(new FrameWriter(MessageType.OPENED_SCHEDULER, sequence).u8(opened.settings()));
       }
       case MessageType.LOOKUP ->
           scheduler()

@@ -1,24 +1,31 @@
 package ucm.server;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
+import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.cli.Subcommand;
 import ucm.cli.output.ByteSize;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.LogSetup;
 import ucm.cli.runtime.PluginsOption;
+import ucm.lite.trace.FileFault;
 import ucm.metrics.MetricsConfig;
 import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
 import ucm.pipeline.connector.statistics.MetricsScopes;
+import ucm.platform.libc.Libc;
 import ucm.server.client.Daemon;
 import ucm.server.session.Engines;
 
@@ -34,6 +41,7 @@ import ucm.server.session.Engines;
     subcommands = ServeStatusCommand.class)
 public final class ServeCommand implements Subcommand {
 
+  private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
   private static final int MAX_PORT = 65_535;
 
   @Spec private CommandSpec spec;
@@ -71,15 +79,23 @@ public final class ServeCommand implements Subcommand {
       description = "answer Prometheus at http://127.0.0.1:PORT/metrics; 0 is any free port")
   private @Nullable Integer metricsPort;
 
+  @Option(
+      names = "--log",
+      paramLabel = "FILE",
+      description =
+          "log into this file instead of to the standard error; begun again at 16 MiB, and two older"
+              + " ones are kept as FILE.1 and FILE.2")
+  private @Nullable Path log;
+
   @Override
   public void run() {
     UsageException.when(idleSeconds < 0, "--idle-exit is 0 or more seconds; found " + idleSeconds);
     UsageException.within("--metrics-port", metricsPort, 0, MAX_PORT);
-    PrintWriter err = spec.commandLine().getErr();
     try (Cleanup cleanup = new Cleanup()) {
-      MetricsScopes metrics = metrics(cleanup, err);
       ServerDirectory directory =
           ServerDirectory.take(socket == null ? Daemon.defaultSocket() : socket);
+      logIntoFile();
+      MetricsScopes metrics = metrics(cleanup);
       Engines engines =
           new Engines(
               plugins.catalog(),
@@ -89,15 +105,35 @@ public final class ServeCommand implements Subcommand {
               System::nanoTime);
       UcmServer server =
           cleanup.add(new UcmServer(directory, engines, Duration.ofSeconds(idleSeconds)));
-      err.println("ucm: serving engines at " + directory.socket());
-      err.flush();
+      say("serving engines at " + directory.socket());
       server.serve();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  private MetricsScopes metrics(Cleanup cleanup, PrintWriter err) {
+  private void logIntoFile() {
+    if (log != null) {
+      try {
+        LogSetup.intoFile(log.toAbsolutePath(), Libc::redirectOutput);
+      } catch (IOException e) {
+        throw new StoreException("cannot log into " + log + ": " + FileFault.of(e), e);
+      }
+    }
+  }
+
+  /** A line for who started it: on the terminal, or in the log. */
+  private void say(String line) {
+    if (log == null) {
+      PrintWriter err = spec.commandLine().getErr();
+      err.println("ucm: " + line);
+      err.flush();
+    } else {
+      LOG.info("{}", line);
+    }
+  }
+
+  private MetricsScopes metrics(Cleanup cleanup) {
     if (metricsPort == null) {
       return (model, worker) -> StoreMetrics.NONE;
     }
@@ -105,7 +141,7 @@ public final class ServeCommand implements Subcommand {
     MetricsRegistry registry = new MetricsRegistry(config);
     MetricsEndpoint endpoint =
         cleanup.add(MetricsEndpoint.start(registry, config.host(), metricsPort));
-    err.println("ucm: metrics at http://" + config.host() + ":" + endpoint.port() + "/metrics");
+    say("metrics at http://" + config.host() + ":" + endpoint.port() + "/metrics");
     return registry::scope;
   }
 }

@@ -52,7 +52,7 @@ public final class ServeHealthCheck implements HealthCheck {
           Finding.warning(
               SUBJECT,
               "the one at " + socket + " does not answer: " + e.getMessage(),
-              "engines find nothing until it does: see its log, or end it and remove the socket"));
+              "engines find nothing until one does: see its log, or name another --socket"));
     }
   }
 

@@ -56,7 +56,7 @@ final class UcmServer implements AutoCloseable {
     try {
       listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
       // It gets its name when it listens and is private.
-      Path made = directory.socket().resolveSibling(directory.socket().getFileName() + ".new");
+      Path made = ServerDirectory.fresh(directory.socket());
       Files.deleteIfExists(made);
       listener.bind(UnixDomainSocketAddress.of(made));
       Files.setPosixFilePermissions(made, PosixFilePermissions.fromString("rw-------"));

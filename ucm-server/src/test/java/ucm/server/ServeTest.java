@@ -5,11 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static ucm.server.TestEngine.BLOCK;
 import static ucm.server.TestEngine.BYTES;
 
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -18,11 +22,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.CommonKeys;
+import ucm.platform.memory.SharedFile;
 import ucm.server.TestClient.Found;
 import ucm.server.TestClient.Planned;
 import ucm.server.protocol.Frame;
+import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.MessageType;
+import ucm.server.session.Engines;
 
 /** Engines at a daemon, over its socket, with blocks in files. */
 final class ServeTest {
@@ -268,10 +276,105 @@ final class ServeTest {
     stop();
     try (ServerDirectory directory = ServerDirectory.take(daemon.socket)) {
       Path left = Files.createFile(Path.of(directory.segmentPrefix() + "left"));
-      assertThat(directory.segmentPrefix()).startsWith("/dev/shm/ucm-serve-");
+      assertThat(directory.segmentPrefix()).startsWith("/dev/shm/ucm-slots-");
       assertThat(left).doesNotExist();
     }
     start();
+  }
+
+  /** Containers of one node may share /dev/shm, and each has its daemon at the same path. */
+  @Test
+  void segmentsOfALivingDaemonAreLeftAlone() throws Exception {
+    stop();
+    try (ServerDirectory directory = ServerDirectory.take(daemon.socket)) {
+      Path path = Path.of(directory.segmentPrefix() + "living");
+      SharedFile living = Objects.requireNonNull(SharedFile.create(path));
+      assertThat(directory.segmentPrefix()).isNotEqualTo(directory.segmentPrefix());
+      assertThat(path).exists();
+      living.close();
+      assertThat(directory.segmentPrefix()).isNotEmpty();
+      assertThat(path).doesNotExist();
+    }
+    start();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", ".lock", ".new", "token"})
+  void whatIsNotOfADaemonStaysAsItIs(String ending) throws Exception {
+    stop();
+    String name = ending.equals("token") ? "ucm.token" : "ucm.sock" + ending;
+    Path taken = daemon.socket.resolveSibling(name);
+    Files.deleteIfExists(taken);
+    Files.writeString(taken, "mine");
+    refuses(taken, "left as it is");
+    assertThat(taken).hasContent("mine");
+    Files.delete(taken);
+    Files.createDirectory(taken);
+    refuses(taken, "left as it is");
+    Files.delete(taken);
+    Path other = Files.writeString(folder.resolve("other"), "mine");
+    Files.createSymbolicLink(taken, other);
+    refuses(taken, "left as it is");
+    assertThat(other).hasContent("mine");
+    Files.delete(taken);
+    assertThat(new ProcessBuilder("mkfifo", taken.toString()).start().waitFor()).isZero();
+    refuses(taken, "left as it is");
+    assertThat(taken).exists();
+    Files.delete(taken);
+    start();
+  }
+
+  private void refuses(Path named, String why) {
+    assertThatThrownBy(() -> ServerDirectory.take(daemon.socket).close())
+        .hasMessageContaining(named.toString())
+        .hasMessageContaining(why);
+  }
+
+  @Test
+  void aSocketOfAnotherProgramIsLeftToIt() throws Exception {
+    stop();
+    try (ServerSocketChannel other = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      other.bind(UnixDomainSocketAddress.of(daemon.socket));
+      refuses(daemon.socket, "another program answers");
+    }
+    // Now it is the socket of a program that is dead.
+    assertThat(daemon.socket).exists();
+    start();
+  }
+
+  @Test
+  void theDaemonSaysWhatItReadsInAConfiguration() throws Exception {
+    try (TestClient client = TestClient.admitted(daemon.socket, 2)) {
+      assertThat(settings(client, "/etc/ucm.yaml", daemon.yaml)).isEqualTo(2);
+      String off = "use_layerwise: false\n" + daemon.yaml;
+      assertThat(settings(client, "/etc/ucm.yaml", off)).isZero();
+      assertThat(settings(client, "/etc/ucm.yaml", "\uFEFF" + off)).isZero();
+      String both = "save_decode_blocks: true\n" + daemon.yaml;
+      assertThat(settings(client, "launch line", both)).isEqualTo(3);
+      assertThatThrownBy(() -> settings(client, "/etc/ucm.yaml", "use_layerwise: [1"))
+          .hasMessageContaining("refused 5: /etc/ucm.yaml:");
+      // It goes on.
+      client.ping();
+    }
+  }
+
+  private static int settings(TestClient client, String name, String yaml) throws Exception {
+    FrameWriter question = client.begin(MessageType.CONFIGURATION).string(name).string(yaml);
+    return new FrameReader(client.ask(question, MessageType.SETTINGS).body()).u8();
+  }
+
+  @Test
+  void relativePathsBeginAtTheFolderOfTheFile() throws Exception {
+    String yaml = daemon.yaml.replaceAll("storage_backends: .*", "storage_backends: kv/a");
+    try (TestClient client = TestClient.admitted(daemon.socket, 2)) {
+      assertThat(settings(client, "/etc/ucm.yaml", yaml)).isEqualTo(2);
+      assertThatThrownBy(() -> settings(client, "kv_connector_extra_config", yaml))
+          .hasMessageContaining("storage_backends: found \"kv/a\", which is relative")
+          .hasMessageContaining("write the whole path");
+    }
+    assertThat(
+            Engines.config("/etc/ucm.yaml", yaml).storeConfig().get(CommonKeys.STORAGE_BACKENDS))
+        .containsExactly("/etc/kv/a");
   }
 
   @Test

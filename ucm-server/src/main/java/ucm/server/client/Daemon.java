@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Map;
 import ucm.api.StoreException;
@@ -18,6 +19,13 @@ public final class Daemon {
 
   private static final String SOCKET = "ucm.sock";
   private static final int OTHERS = 0077;
+
+  // Of st_mode.
+  private static final int TYPE = 0170000;
+  private static final int SOCKET_TYPE = 0140000;
+  private static final int LINK_TYPE = 0120000;
+  private static final int FILE_TYPE = 0100000;
+  private static final int FOLDER_TYPE = 0040000;
 
   private Daemon() {}
 
@@ -47,6 +55,33 @@ public final class Daemon {
     String name = socket.getFileName().toString();
     String stem = name.endsWith(".sock") ? name.substring(0, name.length() - 5) : name;
     return socket.resolveSibling(stem + ".token");
+  }
+
+  /**
+   * Refuses anything that has the name of a socket and is none; that there is nothing is well.
+   *
+   * @throws StoreException when something else is there, which is left as it is
+   */
+  public static void requireSocket(Path path) throws IOException {
+    try {
+      Object mode = Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+      if (((Integer) mode & TYPE) != SOCKET_TYPE) {
+        throw new StoreException(
+            "%s is no socket but a %s, which is left as it is: name another path"
+                .formatted(path, kind((Integer) mode & TYPE)));
+      }
+    } catch (NoSuchFileException e) {
+      return;
+    }
+  }
+
+  private static String kind(int type) {
+    return switch (type) {
+      case FILE_TYPE -> "file";
+      case FOLDER_TYPE -> "directory";
+      case LINK_TYPE -> "link";
+      default -> "pipe or a device";
+    };
   }
 
   static byte[] token(Path socket) throws IOException {
@@ -80,6 +115,7 @@ public final class Daemon {
    * @throws StoreException when it refuses
    */
   public static String status(Path socket) throws IOException {
+    requireSocket(socket);
     try (DaemonConnection daemon =
         DaemonConnection.open(socket, HelloMessage.OBSERVER, "ucm serve status")) {
       return daemon

@@ -182,11 +182,12 @@ public final class RemoteScheduler implements AutoCloseable {
         state.told = 0;
       } else {
         LOG.info(
-            "request_id: {}, total_blocks_num: {}, hit hbm: {}, hit external: {}",
+            "request_id: {}, total_blocks_num: {}, hit hbm: {}, hit external: {}, total tokens: {}",
             state.id,
             found.promptBlocks(),
             state.computed / spec.blockTokens(),
-            found.foundBlocks());
+            found.foundBlocks(),
+            state.tokens.size());
       }
       return found;
     } catch (IOException | ProtocolException e) {

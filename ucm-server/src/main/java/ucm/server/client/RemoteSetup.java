@@ -63,7 +63,7 @@ public final class RemoteSetup {
   private RemoteSetup(Path socket, String name, String yaml, EngineSpec spec) {
     this.socket = socket;
     this.spec = spec;
-    config = UcmConfig.parse(name, yaml);
+    config = UcmConfig.received(name, yaml);
     setup = ConnectorSetup.of(config, StoreCatalog.find(), spec).withBlockHasher(new SlotNames());
     fields =
         new EngineFields(
@@ -88,7 +88,7 @@ public final class RemoteSetup {
     // This says what is wrong with the file.
     UcmConfig _ = UcmConfig.read(file);
     try {
-      return of(socket, file.toString(), Files.readString(file), spec);
+      return of(socket, file.toAbsolutePath().toString(), Files.readString(file), spec);
     } catch (IOException e) {
       throw new StoreException("cannot read " + file + ": " + FileFault.of(e), e);
     }
@@ -98,7 +98,8 @@ public final class RemoteSetup {
    * A setup from a text. Connects to nothing.
    *
    * @param socket of the daemon
-   * @param name of the configuration, for messages
+   * @param name of the configuration, for messages; when it is the absolute path of a file, relative paths
+   *     in the text begin at its folder
    * @param yaml its text, which the daemon reads
    * @throws ucm.pipeline.config.ConfigException when it is no YAML map, or a value of its top level is bad
    * @throws StoreException when the engine and the configuration do not fit

@@ -32,6 +32,8 @@ public final class MessageType {
   public static final int RESERVE = 27;
   public static final int RESERVED = 28;
   public static final int COMMIT = 29;
+  public static final int CONFIGURATION = 30;
+  public static final int SETTINGS = 31;
 
   private MessageType() {}
 }

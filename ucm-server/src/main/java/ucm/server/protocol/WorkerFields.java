@@ -1,6 +1,7 @@
 package ucm.server.protocol;
 
 import static ucm.server.protocol.Wire.As.HANDLE;
+import static ucm.server.protocol.Wire.As.U8;
 
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -76,6 +77,7 @@ public record WorkerFields(
    * @param stride bytes from one slot to the next
    * @param daemonCopies whether the daemon copies between slots and KV cache; else the worker does
    * @param hostReason why the daemon does not copy although it was asked to; else empty
+   * @param settings as in {@code SETTINGS}
    */
   public record OpenedWorkerMessage(
       @Wire(HANDLE) int generation,
@@ -85,5 +87,6 @@ public record WorkerFields(
       int slots,
       long stride,
       boolean daemonCopies,
-      String hostReason) {}
+      String hostReason,
+      @Wire(U8) int settings) {}
 }

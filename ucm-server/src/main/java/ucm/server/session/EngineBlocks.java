@@ -69,7 +69,7 @@ final class EngineBlocks implements AutoCloseable {
             blockTokens,
             layout);
     setup = ConnectorSetup.of(config, context.catalog(), spec).withMetricsScopes(context.metrics());
-    key = new SharedPipelines.Key(engine.config(), layout);
+    key = new SharedPipelines.Key(engine.config(), config.directories(), layout);
     pipeline = context.pipelines().acquire(key, setup);
     int parts = spec.parts();
     long most = context.stagingBytes() / parts / StagingSegment.strideOf(layout);

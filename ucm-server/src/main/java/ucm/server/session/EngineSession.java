@@ -81,9 +81,9 @@ public final class EngineSession implements AutoCloseable {
     return generation;
   }
 
-  /** Whether the engine is to tell of generated tokens. */
-  public boolean savesGenerated() {
-    return config.settings().saveDecodeBlocks();
+  /** What the engine has to know of its configuration; see {@link EngineSettings}. */
+  public int settings() {
+    return EngineSettings.bits(config.settings());
   }
 
   long now() {
@@ -143,7 +143,8 @@ public final class EngineSession implements AutoCloseable {
               segment.slots(),
               segment.stride(),
               copies != null,
-              hostReason);
+              hostReason,
+              settings());
       return new OpenedWorker(rank, answer, copies, null);
     } catch (StoreException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());

@@ -80,7 +80,8 @@ public final class Engines implements AutoCloseable {
   public synchronized EngineSession open(EngineFields fields) throws ProtocolException {
     EngineSession session = sessions.get(fields.instance());
     if (session == null) {
-      session = new EngineSession(context, fields, config(fields));
+      session =
+          new EngineSession(context, fields, config(fields.configName(), fields.config()));
       sessions.put(fields.instance(), session);
     } else if (!session.fields().equals(fields)) {
       throw new ProtocolException(
@@ -94,9 +95,15 @@ public final class Engines implements AutoCloseable {
     return session;
   }
 
-  private static UcmConfig config(EngineFields fields) throws ProtocolException {
+  /**
+   * The configuration of a client.
+   *
+   * @param name of the file it comes from, or what messages are to call it
+   * @throws ProtocolException when it is bad
+   */
+  public static UcmConfig config(String name, String yaml) throws ProtocolException {
     try {
-      UcmConfig config = UcmConfig.parse(fields.configName(), fields.config());
+      UcmConfig config = UcmConfig.received(name, yaml);
       // Both throw for what is wrong with the file, before any worker waits for its slots.
       config.settings();
       // All ranks share this process, which is what a shared buffer is for.

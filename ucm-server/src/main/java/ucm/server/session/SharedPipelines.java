@@ -3,6 +3,7 @@ package ucm.server.session;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -24,7 +25,8 @@ final class SharedPipelines implements AutoCloseable {
 
   private static final Duration FLUSH = Duration.ofSeconds(60);
 
-  record Key(String config, KvLayout layout) {}
+  /** Two files of one text have other directories when these are relative. */
+  record Key(String config, Map<String, List<String>> directories, KvLayout layout) {}
 
   private static final class Shared {
     final Pipeline pipeline;

@@ -36,7 +36,7 @@ final class SlotStoreTest {
   }
 
   private static OpenedWorkerMessage opened(Path path, long bytes, long inode, int slots) {
-    return new OpenedWorkerMessage(7, path.toString(), bytes, inode, slots, STRIDE, false, "");
+    return new OpenedWorkerMessage(7, path.toString(), bytes, inode, slots, STRIDE, false, "", 0);
   }
 
   @Test

@@ -72,7 +72,8 @@ final class GoldenTest {
     "exists, 23, 9",
     "lease, 25, 10",
     "reserve, 27, 11",
-    "commit, 29, 12"
+    "commit, 29, 12",
+    "configuration, 30, 13"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -83,7 +84,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(27)
+          .hasSize(29)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -223,7 +224,8 @@ final class GoldenTest {
                 1024,
                 1 << 22,
                 false,
-                "no GPU"));
+                "no GPU",
+                2));
     written("copied", new FrameWriter(MessageType.COPIED, 8).string("lost"));
     written(
         "refused",
