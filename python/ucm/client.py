@@ -10,13 +10,14 @@ import struct
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Optional
+from typing import Any, Callable, Deque, Dict, Optional, Tuple
 
 from ucm import daemon, protocol
 from ucm.protocol import Frame, ProtocolError, Refused, Writer
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
+WATCH_SECONDS = 0.5
 OPEN_SECONDS = 60.0
 SEND_SECONDS = 1.0
 SEND_BYTES = 1 << 20
@@ -203,17 +204,10 @@ class Link:
     def _run(self) -> None:
         pause = FIRST_PAUSE
         while not self._closed.is_set():
-            try:
-                connection = self._try()
-            except Refused as refusal:
-                if refusal.code == protocol.REFUSED_ENGINE and "already" not in str(refusal):
-                    self._say(f"UCM: the daemon refuses this engine, so nothing is found: {refusal}")
-                    self._first.set()
-                    return
-                self._say(f"UCM: the daemon at {self._path} refuses: {refusal}")
-            except (OSError, Gone, ProtocolError) as error:
-                self._say(f"UCM: no daemon at {self._path}, so nothing is found: {error}")
-            else:
+            begun = time.monotonic()
+            seen = daemon.identity(self._path)
+            connection = self._attempt()
+            if connection is not None:
                 pause = FIRST_PAUSE
                 self.epoch += 1
                 self._connection = connection
@@ -222,8 +216,42 @@ class Link:
                 self._watch(connection)
                 continue
             self._first.set()
-            self._closed.wait(pause)
+            # What took long is tried again at once: a daemon that hung may go on.
+            self._pause(begun + pause - time.monotonic(), seen)
             pause = min(LONGEST_PAUSE, 2 * pause)
+
+    def _attempt(self) -> Optional[Connection]:
+        """A new connection; None when that fails, whatever is the reason, which is logged."""
+        where = f"the daemon at {self._path}"
+        connection: Optional[Connection] = None
+        try:
+            connection = self._connect()
+            self._opened(connection)
+            return connection
+        except Refused as refusal:
+            if refusal.code == protocol.REFUSED_ENGINE and "already" not in str(refusal):
+                self._say(f"UCM: the daemon refuses this engine, so nothing is found: {refusal}")
+                self._closed.set()
+            else:
+                self._say(f"UCM: {where} refuses: {refusal}")
+        except Exception as error:
+            # A thread that ended would leave the engine without UCM, and without a word.
+            if connection is not None:
+                self._say(f"UCM: {where} cannot be used, so nothing is found: {_text(error)}")
+            else:
+                self._say(f"UCM: no daemon at {self._path}, so nothing is found: {_text(error)}")
+        if connection is not None:
+            connection.close()
+        return None
+
+    def _pause(self, seconds: float, seen: Optional[Tuple[int, int]]) -> None:
+        """Waits; not after another daemon has come."""
+        deadline = time.monotonic() + max(seconds, FIRST_PAUSE)
+        left = deadline - time.monotonic()
+        while left > 0 and not self._closed.wait(min(left, WATCH_SECONDS)):
+            if daemon.identity(self._path) not in (None, seen):
+                return
+            left = deadline - time.monotonic()
 
     def _watch(self, connection: Connection) -> None:
         """Returns when a connection is lost."""
@@ -231,22 +259,16 @@ class Link:
             if connection.is_hung_up(0.5):
                 self.lost(connection, Gone("it closed the connection"))
 
-    def _try(self) -> Connection:
+    def _connect(self) -> Connection:
         try:
-            connection = Connection(self._path, self._role, self._client, OPEN_SECONDS)
+            return Connection(self._path, self._role, self._client, OPEN_SECONDS)
         except (FileNotFoundError, ConnectionRefusedError):
             if not self._starts:
                 raise
             missing = daemon.start(self._path, OPEN_SECONDS)
             if missing is not None:
                 raise Gone(missing) from None
-            connection = Connection(self._path, self._role, self._client, OPEN_SECONDS)
-        try:
-            self._opened(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            return Connection(self._path, self._role, self._client, OPEN_SECONDS)
 
     def _say(self, line: str) -> None:
         if line != self._said:
@@ -259,3 +281,10 @@ class Link:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _text(error: Exception) -> str:
+    """What is wrong; with its kind where the words alone may not say it."""
+    if isinstance(error, (OSError, Gone, ProtocolError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 IDLE_EXIT_SECONDS = 300
 LAUNCH_SECONDS = 30.0
@@ -63,6 +63,15 @@ def read_token(socket: str) -> bytes:
         return os.read(fd, 4096)
     finally:
         os.close(fd)
+
+
+def identity(socket: str) -> Optional[Tuple[int, int]]:
+    """What tells a daemon's socket from that of the one before it; None where there is none."""
+    try:
+        found = os.stat(socket)
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
 
 
 def command() -> Optional[str]:

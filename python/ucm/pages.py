@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
@@ -17,8 +17,11 @@ from ucm.segment import Segment
 
 REGISTER_SECONDS = 60.0
 OPEN_SECONDS = 120.0
-LOOKUP_SECONDS = 10.0
+LOOKUP_SECONDS = 1.0
+RESERVE_SECONDS = 10.0
 MOVE_SECONDS = 30.0
+# A daemon that is silent for so long is asked for a sign of life, and has as long to give one.
+SILENT_SECONDS = 1.0
 # The daemon leaves slots alone that long when it takes a client for gone.
 COPY_SECONDS = 55.0
 FEWEST_SLOTS = 4
@@ -41,6 +44,11 @@ class _Session:
         # Guarded by the condition: what is awaited, and whether a thread reads for all.
         self._answers: Dict[int, Optional[Frame]] = {}
         self._reading = False
+        # Look-ups that were given up, and when the first of them was sent.
+        self._late: Set[int] = set()
+        self._late_since = 0.0
+        self._heard = 0.0
+        self._pinged = 0.0
 
     def send(self, kind: int, body: Writer) -> int:
         with self._turn:
@@ -49,16 +57,37 @@ class _Session:
             return sequence
 
     def wait(self, sequence: int, expected: int, seconds: float) -> bytes:
-        deadline = time.monotonic() + seconds
+        body = self._wait(sequence, expected, seconds)
+        if body is None:
+            raise Gone(f"it did not answer within {seconds:g} s")
+        return body
+
+    def ask_briefly(self, kind: int, body: Writer, expected: int) -> Optional[bytes]:
+        """An answer that holds nothing; None when it does not come soon, or an earlier one has not come."""
+        with self._turn:
+            while self._late and not self._reading and self._read(0.0):
+                pass
+            if self._late:
+                self._require_life(self._late_since)
+                return None
+        return self._wait(self.send(kind, body), expected, LOOKUP_SECONDS)
+
+    def _wait(self, sequence: int, expected: int, seconds: float) -> Optional[bytes]:
+        """What was answered; None when the time is over, and then the answer is not awaited any more."""
+        begun = time.monotonic()
         with self._turn:
             while self._answers[sequence] is None:
-                left = deadline - time.monotonic()
+                left = begun + seconds - time.monotonic()
+                self._require_life(begun)
                 if left <= 0:
-                    raise Gone(f"it did not answer within {seconds:g} s")
+                    del self._answers[sequence]
+                    self._late_since = self._late_since if self._late else begun
+                    self._late.add(sequence)
+                    return None
                 if self._reading:
-                    self._turn.wait(left)
+                    self._turn.wait(min(left, SILENT_SECONDS / 4))
                 else:
-                    self._read(min(left, 1.0))
+                    self._read(min(left, SILENT_SECONDS / 4))
             frame = self._answers.pop(sequence)
         assert frame is not None
         if frame.kind == protocol.REFUSED:
@@ -67,7 +96,20 @@ class _Session:
             raise ProtocolError(f"the daemon answered with a message of type {frame.kind}")
         return frame.body
 
-    def _read(self, seconds: float) -> None:
+    def _require_life(self, since: float) -> None:
+        """Raises Gone when the daemon says nothing, though something was asked at some time."""
+        now = time.monotonic()
+        silent_since = max(self._heard, since)
+        if now - silent_since < SILENT_SECONDS:
+            return
+        if self._pinged < silent_since:
+            self._pinged = now
+            self.connection.send(protocol.PING, Writer())
+        elif now - self._pinged >= SILENT_SECONDS:
+            raise Gone(f"it gave no sign of life for {now - silent_since:.1f} s")
+
+    def _read(self, seconds: float) -> bool:
+        """Takes the next frame; whether there was one within the time."""
         self._reading = True
         self._turn.release()
         try:
@@ -76,10 +118,15 @@ class _Session:
             self._turn.acquire()
             self._reading = False
             self._turn.notify_all()
-        if frame is not None and frame.sequence in self._answers:
+        if frame is None:
+            if self._link.get() is not self.connection:
+                raise Gone("the connection is lost")
+            return False
+        self._heard = time.monotonic()
+        self._late.discard(frame.sequence)
+        if frame.sequence in self._answers:
             self._answers[frame.sequence] = frame
-        elif self._link.get() is not self.connection:
-            raise Gone("the connection is lost")
+        return True
 
     def loaded(self, hold: int) -> None:
         self.connection.send(protocol.LOADED, Writer().u64s([hold]).u64s([]), answered=False)
@@ -144,9 +191,8 @@ class Pages:
         """How many of the first pages are stored."""
 
         def ask(session: _Session) -> int:
-            sequence = session.send(protocol.EXISTS, Writer().ids(ids))
-            count = protocol.read_count(session.wait(sequence, protocol.COUNT, LOOKUP_SECONDS))
-            return min(count, len(ids))
+            answer = session.ask_briefly(protocol.EXISTS, Writer().ids(ids), protocol.COUNT)
+            return 0 if answer is None else min(protocol.read_count(answer), len(ids))
 
         return self._with_session(ask) if ids else 0
 
@@ -194,7 +240,7 @@ class Pages:
         commits: Deque[_Commit] = deque()
         while done < len(ids) and stored == len(ids):
             asked = session.send(protocol.RESERVE, Writer().ids(ids[done : done + session.step]))
-            answer = session.wait(asked, protocol.RESERVED, LOOKUP_SECONDS)
+            answer = session.wait(asked, protocol.RESERVED, RESERVE_SECONDS)
             save, slots = protocol.read_reserved(answer)
             if len(slots) != min(session.step, len(ids) - done):
                 raise ProtocolError(f"the daemon names {len(slots)} slots, and others were asked for")

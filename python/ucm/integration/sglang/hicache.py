@@ -105,6 +105,11 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
                 " the same names, so nothing is found or stored: set --served-model-name",
             )
             return
+        try:
+            engine = self._describe(pool)
+        except stores.ConfigurationError as error:
+            self._say(logging.ERROR, f"UCM: {error}, so nothing is found or stored")
+            return
         page_bytes = int(pool.get_size_per_token()) * int(pool.page_size)
         self._name = self._identity(pool, layout, page_bytes)
         staging = float(self._extra.get("ucm_staging_gb", DEFAULT_STAGING_GB))
@@ -114,7 +119,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self._pages = Pages(
             self._extra,
             f"sglang-{self._tp_rank}",
-            lambda: self._describe(pool),
+            lambda: engine,
             page_bytes,
             int(staging * (1 << 30)),
             self._log,
