@@ -176,3 +176,97 @@ def test_an_engine_is_described_once_for_all_its_connections(tmp_path, made):
     # A daemon that comes back would refuse ranks that say something else than their scheduler.
     path.write_text("a: 2\n")
     assert worker._engine.config == "a: 1\n" != engine.describe(made).config
+
+
+# -- engines that cannot be served -----------------------------------------------------------------
+
+
+def pooling(of_sequences=None, of_tokens=None, one=None):
+    return SimpleNamespace(seq_pooling_type=of_sequences, tok_pooling_type=of_tokens, pooling_type=one)
+
+
+@pytest.mark.parametrize(
+    "model, said",
+    [
+        ({"is_prefix_caching_supported": False, "pooler_config": pooling("MEAN", "ALL")}, "MEAN/ALL pooling"),
+        ({"is_prefix_caching_supported": False, "pooler_config": pooling("LAST", "STEP")}, "LAST/STEP pooling"),
+        ({"is_prefix_caching_supported": False}, "this architecture"),
+        ({"pooler_config": pooling(one="CLS"), "hf_config": SimpleNamespace()}, "CLS pooling"),
+        ({"pooler_config": pooling(), "hf_config": SimpleNamespace()}, "this architecture"),
+        ({"pooler_config": pooling(one="LAST"), "hf_config": SimpleNamespace(is_causal=False)}, "LAST"),
+        ({"is_encoder_decoder": True}, "this architecture"),
+    ],
+)
+def test_models_whose_prompts_cannot_be_continued_are_not_served(made, caplog, model, said):
+    vars(made.model_config).update(model)
+    _schedule(SchedulerSide(made, None))
+    assert len(lines(caplog)) == 1
+    assert "cannot be continued from a cache" in lines(caplog)[0] and said in lines(caplog)[0]
+    worker = WorkerSide(made, None)
+    worker.register({"model.layers.0.attn": torch.zeros(2, BLOCKS, TOKENS, HEADS, SIZE)})
+    assert worker._link is None
+    _run(worker)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"is_prefix_caching_supported": True, "pooler_config": pooling("LAST", "ALL")},
+        {"pooler_config": pooling(one="LAST"), "hf_config": SimpleNamespace()},
+        {"pooler_config": None, "is_encoder_decoder": False},
+    ],
+)
+def test_models_whose_prompts_can_be_continued_are_served(made, model):
+    vars(made.model_config).update(model)
+    assert compat.refusal(made, None) is None
+
+
+def test_non_causal_attention_is_not_served(made):
+    made.attention_config = SimpleNamespace(use_non_causal=True)
+    assert "non-causal" in compat.refusal(made, None)
+    made.attention_config.use_non_causal = False
+    assert compat.refusal(made, None) is None
+
+
+@pytest.mark.parametrize(
+    "cpu, chunks, caches, served",
+    [(True, False, False, False), (True, True, True, True), (False, False, False, True)],
+    ids=["reference kernels", "kernels that read the cache", "GPU"],
+)
+def test_mla_is_served_where_cached_context_is_read(made, monkeypatch, cpu, chunks, caches, served):
+    monkeypatch.setattr(compat, "_is_cpu", lambda: cpu)
+    made.model_config.use_mla = True
+    made.scheduler_config = SimpleNamespace(enable_chunked_prefill=chunks)
+    made.cache_config.enable_prefix_caching = caches
+    assert (compat.refusal(made, None) is None) is served
+
+
+def test_windows_and_chunks_with_all_their_blocks_are_served(made):
+    class FullAttentionSpec:
+        sliding_window, attention_chunk_size = 512, 8192
+
+    group = SimpleNamespace(kv_cache_spec=FullAttentionSpec())
+    assert compat.refusal(made, SimpleNamespace(kv_cache_groups=[group])) is None
+
+
+@pytest.mark.parametrize(
+    "key, meant",
+    [
+        ("UCM_CONFIG_FIEL", "UCM_CONFIG_FILE"),
+        ("ucm_config_file", "UCM_CONFIG_FILE"),
+        ("store_pipelin", "store_pipeline"),
+        ("ucm_conectors", "ucm_connectors"),
+    ],
+)
+def test_a_misspelt_key_of_the_launch_line_gets_what_was_meant(tmp_path, made, caplog, key, meant):
+    made.kv_transfer_config.kv_connector_extra_config = transfer(tmp_path, **{key: "x"})[
+        "kv_connector_extra_config"
+    ]
+    _schedule(SchedulerSide(made, None))
+    said = f"UCM: kv_connector_extra_config has the key {key}, which is none: did you mean {meant}? "
+    assert [line[: len(said)] for line in lines(caplog)] == [said]
+
+
+def test_keys_of_others_are_left_to_the_daemon(tmp_path):
+    extra = {"use_layerwise": True, "ucm_connector_name": "UcmNfsStore", "storage_backends": "/x"}
+    assert "storage_backends" in engine.store_config(extra)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from typing import Any, Mapping, Tuple
@@ -10,6 +11,15 @@ from ucm.protocol import REFUSED_ENGINE, Refused
 
 _DEFAULT_CONFIG = (
     '{"ucm_connectors": [{"ucm_connector_name": "UcmNfsStore", "ucm_connector_config": {}}]}'
+)
+
+
+_KEYS = (
+    "UCM_CONFIG_FILE",
+    "store_pipeline",
+    "ucm_connectors",
+    "ucm_connector_name",
+    "ucm_connector_config",
 )
 
 
@@ -35,6 +45,7 @@ def configuration(
     path = extra.get("UCM_CONFIG_FILE")
     if path:
         return _read(os.path.abspath(str(path)))
+    _refuse_misspelt(inline, inline_name)
     if inline:
         return inline_name, json.dumps(inline)
     return "default", _DEFAULT_CONFIG
@@ -53,3 +64,15 @@ def _read(path: str) -> Tuple[str, str]:
             f"UCM_CONFIG_FILE names {path}, which cannot be read ({why}; this is user {os.geteuid()}):"
             " mend that, and start the engine again"
         ) from None
+
+
+def _refuse_misspelt(inline: Mapping[str, Any], inline_name: str) -> None:
+    """Without its file, or with a name that the daemon does not know, the daemon could only say what is missing."""
+    for key in inline:
+        near = difflib.get_close_matches(str(key).lower(), [known.lower() for known in _KEYS], 1, 0.85)
+        known = next((one for one in _KEYS if near and one.lower() == near[0]), key)
+        if key != known:
+            raise ConfigurationError(
+                f"{inline_name} has the key {key}, which is none: did you mean {known}? Mend that, and"
+                " start the engine again"
+            )

@@ -213,6 +213,9 @@ def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
     for key in ("decode_context_parallel_size", "prefill_context_parallel_size"):
         if getattr(parallel, key, 1) > 1:
             return "context parallelism is not supported"
+    reason = _ends_with_its_prompt(vllm_config)
+    if reason is not None:
+        return reason
     if kv_cache_config is None:
         return None
     groups = kv_cache_config.kv_cache_groups
@@ -222,9 +225,42 @@ def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
         names = [kind.__name__ for kind in type(spec).__mro__]
         if not any(plain in names for plain in _PLAIN_SPECS):
             return f"KV caches of kind {names[0]} are not supported"
-        if getattr(spec, "attention_chunk_size", None):
-            return "chunked local attention is not supported"
+        # Windows and chunks are layers that vLLM keeps all blocks of, with this one group.
     return None
+
+
+def _ends_with_its_prompt(vllm_config: Any) -> Optional[str]:
+    """Why a prompt of which a part comes from outside cannot be computed; None when it can."""
+    model = vllm_config.model_config
+    pooler = getattr(model, "pooler_config", None)
+    continued = getattr(model, "is_prefix_caching_supported", None)
+    kinds = [getattr(pooler, f"{of}pooling_type", None) for of in ("seq_", "tok_", "")]
+    if continued is None:
+        # vLLM before 0.13 has the rule of its own prefix cache elsewhere.
+        last = str(kinds[2]).upper() == "LAST" and getattr(model.hf_config, "is_causal", True)
+        continued = last if pooler is not None else not getattr(model, "is_encoder_decoder", False)
+    if not continued:
+        named = "/".join(str(kind) for kind in kinds if kind is not None)
+        what = f"{named} pooling" if named else "this architecture"
+        return f"a model whose prompts cannot be continued from a cache ({what}) is not supported"
+    if getattr(getattr(vllm_config, "attention_config", None), "use_non_causal", False):
+        return "non-causal attention is not supported"
+    if is_mla(model) and _is_cpu():
+        scheduling = getattr(vllm_config, "scheduler_config", None)
+        chunks = getattr(scheduling, "enable_chunked_prefill", False)
+        if not chunks and not getattr(vllm_config.cache_config, "enable_prefix_caching", False):
+            # vLLM turns both off for a backend that does not read what is in the cache already.
+            return "MLA by a CPU backend that ignores cached context is not supported"
+    return None
+
+
+def _is_cpu() -> bool:
+    try:
+        from vllm.platforms import current_platform
+
+        return bool(current_platform.is_cpu())
+    except (ImportError, AttributeError):
+        return False
 
 
 def _specs(spec: Any) -> List[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import List
+from typing import Dict, List
 
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata
 
@@ -56,3 +56,5 @@ class UCMConnectorMetadata(KVConnectorMetadata):  # type: ignore[misc]
     empty: bool = False
     # Nothing is computed, and no request is left: the last step, if no request comes.
     last: bool = False
+    # What was counted since the step before, for the engine's own statistics.
+    counts: Dict[str, int] = field(default_factory=dict)

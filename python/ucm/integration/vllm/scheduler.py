@@ -80,7 +80,7 @@ class SchedulerSide:
         # Requests that have ended, and whose blocks the engine keeps until the workers name them.
         self._kept: Set[str] = set()
         self._preempted: Set[str] = set()
-        self.stats: Dict[str, int] = {}
+        self._counts: Dict[str, int] = {}
         self._link: Optional[Link] = None
         with engine.goes_on(self._log):
             self._begin(vllm_config, kv_cache_config)
@@ -339,6 +339,8 @@ class SchedulerSide:
         owes = self._late.owes and not meta.empty
         if requests or entries or self._taken or self._forgotten or owes:
             self._plan(requests, entries, generated, meta)
+        if self._counts:
+            meta.counts, self._counts = self._counts, {}
         return meta
 
     def _preempt(self, output: Any) -> bool:
@@ -588,7 +590,7 @@ class SchedulerSide:
             link.lost(connection, error)
 
     def _count(self, name: str, blocks: int) -> None:
-        self.stats[name] = self.stats.get(name, 0) + blocks
+        self._counts[name] = self._counts.get(name, 0) + blocks
 
     def close(self) -> None:
         if self._link is not None:

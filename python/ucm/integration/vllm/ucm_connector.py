@@ -151,12 +151,13 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
         return self._worker.take_errors()  # type: ignore[no-any-return]
 
     def get_kv_connector_stats(self) -> Any:
-        if self._scheduler is None or not self._scheduler.stats:
+        # vLLM 0.11.0 asks workers alone, and up to 0.23 the scheduler only when a worker had some.
+        counts = self._worker.take_counts() if self._worker is not None else {}
+        if not counts:
             return None
         from ucm.integration.vllm import stats
 
-        found, self._scheduler.stats = self._scheduler.stats, {}
-        return stats.make(found)
+        return stats.make(counts)
 
     def get_kv_connector_kv_cache_events(self) -> Any:
         return None

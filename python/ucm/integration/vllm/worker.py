@@ -61,6 +61,8 @@ class WorkerSide:
         self._received: Set[str] = set()
         self._sent: Set[str] = set()
         self._errors: Set[int] = set()
+        # Of all ranks, told by the first one; used by the engine's thread alone.
+        self._counts: "Counter[str]" = Counter()
         # Of the step.
         self._meta: Optional[UCMConnectorMetadata] = None
         self._step_loads: Optional[LayerLoads] = None
@@ -174,6 +176,8 @@ class WorkerSide:
         self._step_failed = False
         self._step_loads = None
         self._saved_layers.clear()
+        if meta.counts and self._rank == 0:
+            self._counts.update(meta.counts)
         with self._lock:
             self._delayed.update(meta.delayed)
             for request_id in meta.delayed:
@@ -365,6 +369,13 @@ class WorkerSide:
         with self._lock:
             errors, self._errors = self._errors, set()
         return errors
+
+    def take_counts(self) -> Dict[str, int]:
+        """What was counted since the last call, by name."""
+        if not self._counts:
+            return {}
+        counts, self._counts = dict(self._counts), Counter()
+        return counts
 
     def _send_loaded(self, loads: Sequence[Load], failed: Set[int]) -> None:
         for generation, group in _by_generation(loads).items():

@@ -10,13 +10,15 @@ import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.FlushResult;
+import ucm.api.StoreException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.KvLayout;
 
 /**
  * The open pipelines: one for each configuration and layout, for all who use it. One that is not used stays
- * open for a while, so that an engine which starts again finds its pool full. Thread-safe.
+ * open for a while, so that an engine which starts again finds its pool full; but it gives way to one that
+ * finds no room. Thread-safe.
  */
 final class SharedPipelines implements AutoCloseable {
 
@@ -46,11 +48,36 @@ final class SharedPipelines implements AutoCloseable {
     this.clock = clock;
   }
 
-  /** The pipeline of a configuration, opened when there is none. */
+  /**
+   * The pipeline of a configuration, opened when there is none.
+   *
+   * @throws StoreException when it cannot be opened, also with the room of those that are not used
+   */
   synchronized Pipeline acquire(Key key, ConnectorSetup setup) {
-    Shared shared = open.computeIfAbsent(key, fresh -> new Shared(setup.openPipeline(0)));
+    Shared shared = open.get(key);
+    if (shared == null) {
+      shared = new Shared(openWithRoom(setup));
+      open.put(key, shared);
+    }
     shared.users++;
     return shared.pipeline;
+  }
+
+  private Pipeline openWithRoom(ConnectorSetup setup) {
+    try {
+      return setup.openPipeline(0);
+    } catch (StoreException e) {
+      int closed = closeUnused(Long.MIN_VALUE);
+      if (closed == 0) {
+        throw e;
+      }
+      LOG.info(
+          "{} pipelines of engines that have ended were closed for a new one, which could not be"
+              + " opened beside them: {}",
+          closed,
+          e.getMessage());
+      return setup.openPipeline(0);
+    }
   }
 
   /** A user is done with it. */
@@ -63,14 +90,21 @@ final class SharedPipelines implements AutoCloseable {
 
   /** Closes those that were not used for long. */
   synchronized void sweep() {
+    closeUnused(LINGER_NANOS);
+  }
+
+  private int closeUnused(long longerThanNanos) {
     long now = clock.getAsLong();
+    int closed = 0;
     for (Iterator<Shared> all = open.values().iterator(); all.hasNext(); ) {
       Shared shared = all.next();
-      if (shared.users == 0 && now - shared.unusedSince > LINGER_NANOS) {
+      if (shared.users == 0 && now - shared.unusedSince > longerThanNanos) {
         all.remove();
         close(shared.pipeline);
+        closed++;
       }
     }
+    return closed;
   }
 
   @Override
