@@ -367,12 +367,13 @@ def test_a_late_plan_is_used_and_what_was_computed_meanwhile_is_offered(side, co
     assert len(connection.sent) == count + 2
     connection.frames.append(protocol.Frame(protocol.PLANNED, late, planned((1, 9, 0, [40]))))
     connection.planned = planned((1, 10, 1, [41, 42, 43]))
-    first, others = side.build_meta(output(cached=[("a", None, 48, 16)])).saves
+    meta = side.build_meta(output(cached=[("a", None, 48, 16)]))
+    first, others = meta.saves
     assert scheduled(connection) == [(1, 16, 48)]
     assert (first.save, metadata.unpack(first.blocks)) == (9, [5])
     assert (others.save, metadata.unpack(others.blocks)) == (10, [6, 7, 8])
     assert side._link.causes == []
-    assert "unsaved_blocks" not in side.stats
+    assert "unsaved_blocks" not in meta.counts
 
 
 @deferred
@@ -402,10 +403,11 @@ def test_a_late_plan_for_blocks_that_are_gone_is_given_up_and_counted(side, conn
     if how == "returned":
         side.matched_tokens(request(), 0)
     connection.frames.append(protocol.Frame(protocol.PLANNED, late, planned((1, 9, 0, [40]))))
-    (save,) = side.build_meta(step).saves
+    meta = side.build_meta(step)
+    (save,) = meta.saves
     assert (save.save, save.blocks) == (9, b"")
     # One of the late plan, two that no plan has named.
-    assert side.stats["unsaved_blocks"] == 3
+    assert meta.counts["unsaved_blocks"] == 3
     assert len([r for r in caplog.records if "ucm_unsaved_blocks" in r.getMessage()]) == 1
 
 
@@ -414,8 +416,8 @@ def test_what_is_late_when_the_connection_ends_is_counted(side, connection):
     begin_late(side, connection)
     side.build_meta(output(cached=[("a", None, 16, 32)]))
     side._link.connection = None
-    side.build_meta(output(cached=[("a", None, 48, 16)]))
-    assert side.stats["unsaved_blocks"] == 3
+    meta = side.build_meta(output(cached=[("a", None, 48, 16)]))
+    assert meta.counts["unsaved_blocks"] == 3
 
 
 @deferred

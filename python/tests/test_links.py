@@ -182,7 +182,7 @@ class Slots(FakeDaemon):
 
     def _opened(self):
         body = protocol.Writer().u32(1).string(self.segment).u64(16 * PAGE)
-        body.u64(os.stat(self.segment).st_ino).u32(16).u64(PAGE).u8(0).string("")
+        body.u64(os.stat(self.segment).st_ino).u32(16).u64(PAGE).u8(0).string("").u8(0)
         return body
 
 

@@ -189,7 +189,7 @@ def pooling(of_sequences=None, of_tokens=None, one=None):
     "model, said",
     [
         ({"is_prefix_caching_supported": False, "pooler_config": pooling("MEAN", "ALL")}, "MEAN/ALL pooling"),
-        ({"is_prefix_caching_supported": False, "pooler_config": pooling("LAST", "STEP")}, "LAST/STEP pooling"),
+        ({"is_prefix_caching_supported": False, "pooler_config": pooling("LAST", "STEP")}, "LAST/STEP"),
         ({"is_prefix_caching_supported": False}, "this architecture"),
         ({"pooler_config": pooling(one="CLS"), "hf_config": SimpleNamespace()}, "CLS pooling"),
         ({"pooler_config": pooling(), "hf_config": SimpleNamespace()}, "this architecture"),

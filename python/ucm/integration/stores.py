@@ -67,7 +67,7 @@ def _read(path: str) -> Tuple[str, str]:
 
 
 def _refuse_misspelt(inline: Mapping[str, Any], inline_name: str) -> None:
-    """Without its file, or with a name that the daemon does not know, the daemon could only say what is missing."""
+    """The daemon could only say what is missing."""
     for key in inline:
         near = difflib.get_close_matches(str(key).lower(), [known.lower() for known in _KEYS], 1, 0.85)
         known = next((one for one in _KEYS if near and one.lower() == near[0]), key)
