@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 from hashlib import md5
+from types import SimpleNamespace
 
 import pytest
+from models import checkpoint
 from toy_engine import ToyEngine, kv
 from ucm import protocol
 from ucm.client import Connection
@@ -135,8 +137,7 @@ def test_what_another_version_stored_is_found(daemon, profile):
 
 def test_what_the_original_stored_is_found(daemon):
     """Files written by hand, named by the original's formula: md5 of the model and of a pickle."""
-    with open(daemon.yaml, "a", encoding="utf-8") as file:
-        file.write("      accept_unverified: true\n")
+    daemon.write_yaml("Posix", "model_fingerprint: path\n", "accept_unverified: true")
     prompt = list(range(100))
     hashes = kv.prefix_hashes(prompt)
     model = b"toy:1:torch.int16:0"
@@ -158,18 +159,16 @@ def test_what_the_original_stored_is_found(daemon):
 
 
 def test_what_changes_the_kv_has_blocks_of_its_own(daemon):
-    class Lora:
-        lora_name = "adapter"
-
-    class Image:
-        identifier = "image"
-
+    adapter = os.path.join(daemon.folder, "adapter")
+    checkpoint(adapter, adapter=True)
+    lora = SimpleNamespace(lora_name="adapter", lora_int_id=1, lora_path=adapter)
+    image = SimpleNamespace(identifier="image", mm_position=SimpleNamespace(offset=0, length=9))
     engine = ToyEngine(daemon.transfer(), prefix_caching=False)
     prompt = list(range(100))
     kinds = [
         {},
-        {"lora_request": Lora(), "salt": 1},
-        {"mm_features": [Image()], "salt": 2},
+        {"lora_request": lora, "salt": 1},
+        {"mm_features": [image], "salt": 2},
         {"cache_salt": "s", "salt": 3},
     ]
     if PROFILE < (0, 11):

@@ -62,7 +62,8 @@ SENT = {
         protocol.LOOKUP,
         3,
         protocol.lookup(
-            7, "cmpl-é", 128, 300, 16, ["lora:a", "mm:b", "salt:c"], 2, [0, 151643, 2**31 - 1]
+            7, "cmpl-é", 128, 300, 16, ["lora:a", "salt:c"], 2, [0, 151643, 2**31 - 1],
+            [protocol.Input("image", 3, 259)],
         ),
     ),
     "plan": (
@@ -80,7 +81,12 @@ SENT = {
     "loaded": (protocol.LOADED, 0, protocol.Writer().u64s([2**40 + 1]).u64s([])),
     "saved": (protocol.SAVED, 0, protocol.Writer().u64s([1, 2**63]).u64s([3])),
     "errors_seen": (protocol.ERRORS_SEEN, 0, protocol.Writer()),
-    "reset": (protocol.RESET, 5, protocol.Writer()),
+    "reset": (protocol.RESET, 5, protocol.Writer().string("second")),
+    "identify": (
+        protocol.IDENTIFY,
+        0,
+        protocol.Identity("1a2b3", "config", "weights", "second").write(protocol.Writer()),
+    ),
     "status": (protocol.STATUS, 6, protocol.Writer()),
     "ping": (protocol.PING, 7, protocol.Writer()),
 }

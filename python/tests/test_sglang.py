@@ -13,8 +13,7 @@ from conftest import Daemon, private
 from hicache_engine import HiCacheEngine, HostPool, keys
 from test_end_to_end import settle, status
 from test_faults import pids
-from ucm import client
-from ucm import pages
+from ucm import client, pages
 from ucm.integration.sglang import hicache
 from ucm.integration.sglang.hicache import UcmHiCache
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Seque
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
-from ucm.protocol import Engine, Frame, ProtocolError, Writer
+from ucm.protocol import Engine, Frame, Identity, ProtocolError, Writer
 from ucm.segment import Segment
 
 REGISTER_SECONDS = 60.0
@@ -150,12 +150,17 @@ class Pages:
         page_bytes: int,
         staging_bytes: int,
         log: logging.Logger,
+        identify: Callable[[], Identity] = Identity,
     ) -> None:
         self.page_bytes = page_bytes
         self._client = client
         self._describe = describe
+        self._identify = identify
+        # A generation that the daemon has not been told of yet.
+        self._untold = ""
         self._most_slots = max(FEWEST_SLOTS, staging_bytes // page_bytes)
         self._session: Optional[_Session] = None
+        self._log = log
         self._link = Link(extra, protocol.WORKER, client, self._open, log)
 
     def start(self) -> None:
@@ -165,12 +170,37 @@ class Pages:
     def _open(self, connection: Connection) -> None:
         # An engine of its own each time: the one before may not have ended yet.
         engine = self._describe()._replace(engine_id=f"{self._client}-{uuid.uuid4().hex}")
+        said = self._identify().write(Writer())
+        connection.send(protocol.IDENTIFY, said, answered=False)
         body = protocol.open_named(engine, self.page_bytes, self._most_slots)
         answer = connection.ask(protocol.OPEN_NAMED, body, protocol.OPENED_WORKER, OPEN_SECONDS)
         opened = protocol.read_opened(answer.body)
         if opened.stride < self.page_bytes:
             raise ProtocolError(f"slots of {opened.stride} bytes for pages of {self.page_bytes}")
-        self._session = _Session(self._link, connection, Segment(opened))
+        session = _Session(self._link, connection, Segment(opened))
+        self._tell(session)
+        self._session = session
+
+    def disown(self, generation: str) -> None:
+        """From now on the daemon stores and finds pages of this generation only, whenever it comes back."""
+        self._untold = generation
+
+        def tell(session: _Session) -> int:
+            self._tell(session)
+            return 0
+
+        self._with_session(tell)
+
+    def _tell(self, session: _Session) -> None:
+        generation = self._untold
+        if generation:
+            try:
+                asked = session.send(protocol.RESET, Writer().string(generation))
+                session.wait(asked, protocol.DONE, LOOKUP_SECONDS)
+            except protocol.Refused as refusal:
+                self._log.warning("UCM: %s", refusal)
+            if self._untold == generation:
+                self._untold = ""
 
     def _with_session(self, act: Callable[[_Session], int]) -> int:
         """Acts over the connection; 0 when there is none, or it is lost meanwhile."""

@@ -33,6 +33,7 @@ EXISTS, COUNT = 23, 24
 LEASE, LEASED = 25, 26
 RESERVE, RESERVED, COMMIT = 27, 28, 29
 CONFIGURATION, SETTINGS = 30, 31
+IDENTIFY = 32
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
 # What an engine has to know of its configuration, which the daemon alone reads.
@@ -222,6 +223,32 @@ class Engine(NamedTuple):
         return to.u8(self.role).string(self.config_name).string(self.config)
 
 
+class Identity(NamedTuple):
+    """What tells an engine and its model from others; what is not known is empty.
+
+    ``launch`` is the same in all connections of an engine. ``config`` and ``weights`` are fingerprints of
+    the model; a worker says them. ``generation`` is that of the blocks since the engine disowned others.
+    """
+
+    launch: str = ""
+    config: str = ""
+    weights: str = ""
+    generation: str = ""
+
+    def write(self, to: Writer) -> Writer:
+        for field in self:
+            to.string(field)
+        return to
+
+
+class Input(NamedTuple):
+    """An image or the like in a prompt: what tells it from others, and where its tokens are."""
+
+    identifier: str
+    first: int
+    end: int
+
+
 class Found(NamedTuple):
     """FOUND: what can be loaded, and in which slots it lies."""
 
@@ -299,9 +326,13 @@ def lookup(
     variants: Sequence[str],
     first_index: int,
     tokens: Sequence[int],
+    inputs: Sequence[Input] = (),
 ) -> Writer:
     writer = Writer().u32(handle).string(request_id).u32(computed).u32(prompt_tokens)
-    return writer.u32(max_tokens).strings(variants).u32(first_index).i32s(tokens)
+    writer.u32(max_tokens).strings(variants).u32(first_index).i32s(tokens).u32(len(inputs))
+    for identifier, first, end in inputs:
+        writer.string(identifier).u32(first).u32(end)
+    return writer
 
 
 def plan(

@@ -9,6 +9,7 @@ def make(kv_transfer_config, tp, blocks, block_tokens, mla):
     transfer = dict(kv_transfer_config)
     extra = transfer.get("kv_connector_extra_config", {})
     return SimpleNamespace(
+        instance_id=uuid4().hex[:5],
         kv_transfer_config=SimpleNamespace(
             kv_connector=transfer["kv_connector"],
             kv_connector_module_path=transfer["kv_connector_module_path"],
@@ -26,6 +27,9 @@ def make(kv_transfer_config, tp, blocks, block_tokens, mla):
             model=transfer.get("model", "toy"),
             dtype=transfer.get("dtype", "torch.bfloat16"),
             use_mla=mla,
+            **transfer.get("model_config", {}),
         ),
-        cache_config=SimpleNamespace(block_size=block_tokens, num_gpu_blocks=blocks),
+        cache_config=SimpleNamespace(
+            block_size=block_tokens, num_gpu_blocks=blocks, **transfer.get("cache_config", {})
+        ),
     )

@@ -17,8 +17,9 @@ from typing import Any, Callable, Counter, Dict, List, Optional, Sequence, Set, 
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage
 
 from ucm.integration import stores
+from ucm.integration.sglang import identity
 from ucm.pages import Pages, Pieces
-from ucm.protocol import Engine
+from ucm.protocol import Engine, Identity
 
 LAYOUTS = ("page_first", "page_first_direct")
 POOL = "kv"
@@ -80,6 +81,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self._pool: Any = None
         self._pages: Optional[Pages] = None
         self._name: List[Any] = []
+        self._model_identity = Identity()
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -111,7 +113,13 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._say(logging.ERROR, f"UCM: {error}, so nothing is found or stored")
             return
         page_bytes = int(pool.get_size_per_token()) * int(pool.page_size)
-        self._name = self._identity(pool, layout, page_bytes)
+        try:
+            self._name = self._identity(pool, layout, page_bytes)
+            model = identity.Model(self._extra, self._model, self._log)
+        except identity.Refused as refusal:
+            self._say(logging.ERROR, f"UCM: {refusal}. Nothing is found or stored.")
+            return
+        self._model_identity = Identity("", model.config, model.weights)
         staging = float(self._extra.get("ucm_staging_gb", DEFAULT_STAGING_GB))
         if self._pages is not None:
             self._pages.close()
@@ -123,28 +131,29 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             page_bytes,
             int(staging * (1 << 30)),
             self._log,
+            lambda: self._model_identity._replace(generation=self._generation()),
         )
         self._pages.start()
 
     def _identity(self, pool: Any, layout: str, page_bytes: int) -> List[Any]:
-        """What names pages besides their tokens."""
+        """What names pages besides their tokens and their model, which the daemon adds."""
         config = self._config
-        identity: List[Any] = [
+        names: List[Any] = [
             "sglang",
-            self._model,
-            str(pool.dtype),
+            identity.dtype(pool, self._extra),
+            identity.shape(pool),
             int(pool.page_size),
             page_bytes,
             layout,
             POOL,
         ]
         if not self._mla:
-            identity += ["tp", self._tp_rank, self._tp_size]
+            names += ["tp", self._tp_rank, self._tp_size]
         for axis in ("pp", "attn_cp"):
             size = int(getattr(config, f"{axis}_size", 1) or 1)
             if size > 1:
-                identity += [axis, int(getattr(config, f"{axis}_rank", 0)), size]
-        return identity
+                names += [axis, int(getattr(config, f"{axis}_rank", 0)), size]
+        return names
 
     def _describe(self, pool: Any) -> Engine:
         inline = self._extra.get("ucm_config") or {}
@@ -173,12 +182,22 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._pages.close()
 
     def clear(self) -> None:
-        """Nothing that was stored before is found by this process any more; files are left alone."""
+        """Nothing that was stored before is found by this launch any more, nor by later ones.
+
+        Files are left alone.
+        """
         _cleared[self._clear_name()] += 1
+        if self._pages is not None:
+            self._pages.disown(self._generation())
 
     def _clear_name(self) -> str:
         dp_rank = getattr(self._config, "dp_rank", 0)
-        return json.dumps([self._name, self._tp_rank, dp_rank])
+        return json.dumps([self._model, self._name, self._tp_rank, dp_rank])
+
+    def _generation(self) -> str:
+        """The same on all ranks that were cleared as often; empty before."""
+        cleared = _cleared[self._clear_name()]
+        return f"{_launch()} {cleared}" if cleared else ""
 
     def get_stats(self) -> None:
         """Nothing: SGLang takes an object of its own class only. The daemon counts."""
@@ -240,9 +259,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
                 raise ValueError(f"a page has {size} bytes, and {self._pages.page_bytes} were registered")
 
     def _ids(self, keys: Sequence[str]) -> List[bytes]:
-        cleared = _cleared[self._clear_name()]
-        name = [*self._name, "cleared", _launch(), cleared] if cleared else self._name
-        of_all = hashlib.md5(json.dumps(name).encode(), usedforsecurity=False)
+        of_all = hashlib.md5(json.dumps(self._name).encode(), usedforsecurity=False)
         ids = []
         for key in keys:
             of_page = of_all.copy()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import logging
+import uuid
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from vllm.distributed.kv_transfer.kv_connector.v1 import base
@@ -157,23 +159,6 @@ def can_be_named(request: Any) -> bool:
     )
 
 
-def variants(request: Any) -> List[str]:
-    """What besides the tokens decides the KV of a request's prompt."""
-    found = []
-    lora = getattr(request, "lora_request", None)
-    if lora is not None:
-        found.append(f"lora:{lora.lora_name}")
-    features_of = getattr(request, "mm_features", None)
-    if features_of is not None:
-        found += [f"mm:{feature.identifier}" for feature in features_of]
-    else:
-        found += [f"mm:{name}" for name in getattr(request, "mm_hashes", None) or []]
-    salt = getattr(request, "cache_salt", None)
-    if salt:
-        found.append(f"salt:{salt}")
-    return found
-
-
 def tp_rank(parallel_config: Any) -> int:
     try:
         from vllm.distributed.parallel_state import get_tp_group
@@ -190,12 +175,19 @@ def is_mla(model_config: Any) -> bool:
 
 
 def layout_text(vllm_config: Any, layout: KvLayout) -> str:
-    """The layout's text, with the type of the cache when it is not the model's (such as fp8)."""
-    kept = str(layout.layers[0].dtype)
-    if kept == str(vllm_config.model_config.dtype):
-        return layout.text
+    """The layout's text, with the types of the cache when they are not the model's (such as fp8)."""
+    own = str(vllm_config.model_config.dtype)
+    kept = [str(layer.dtype) for layer in layout.layers]
     name = str(getattr(vllm_config.cache_config, "cache_dtype", "auto"))
-    return f"{layout.text}|{kept}:{name}"
+    text = layout.text
+    if kept[0] != own or name not in ("auto", own.replace("torch.", "")):
+        # Some layers may be kept in another type; runs of one are counted.
+        runs = [f"{len(list(run))}x{dtype}" for dtype, run in itertools.groupby(kept)]
+        text += f"|{','.join(runs) if len(runs) > 1 else kept[0]}:{name}"
+    if getattr(vllm_config.cache_config, "calculate_kv_scales", False):
+        # The scales come from the first tokens that this launch computes.
+        text += f"|scales:{getattr(vllm_config, 'instance_id', '') or uuid.uuid4().hex}"
+    return text
 
 
 class NotServed(Exception):

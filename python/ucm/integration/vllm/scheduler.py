@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
-from ucm.integration.vllm import compat, engine
+from ucm.integration.vllm import compat, engine, identity
+from ucm.integration.vllm.generation import Generation
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, pack
 from ucm.integration.vllm.plans import Entry, LatePlans, Owner
 from ucm.protocol import Found, ProtocolError, Refused
@@ -21,7 +22,6 @@ LOOKUP_SECONDS = 1.0
 EMPTY_STEP_SECONDS = 0.005
 PLAN_SECONDS = 0.2
 HUNG_SECONDS = 2.0
-RESET_SECONDS = 5.0
 PROMISE_SECONDS = 60.0
 _FAILURES = (OSError, Gone, ProtocolError, Refused)
 
@@ -54,6 +54,8 @@ class SchedulerSide:
     def __init__(self, vllm_config: Any, kv_cache_config: Any) -> None:
         self._log = compat.logger()
         self._features = compat.features()
+        self._adapters = identity.Adapters(self._log)
+        self._generation = Generation(identity.launch(vllm_config), self._log)
         self._tokens = 1
         self._may_load_beside = False
         # The daemon says whether loads go layer by layer instead.
@@ -99,8 +101,10 @@ class SchedulerSide:
         self._link.start(5.0)
 
     def _open(self, connection: Connection) -> None:
+        self._generation.identify(connection)
         body = self._engine.write(protocol.Writer())
         answer = connection.ask(protocol.OPEN_SCHEDULER, body, protocol.OPENED_SCHEDULER, 60.0)
+        self._generation.opened(connection)
         settings = protocol.read_settings(answer.body)
         self._saves_generated = self._saves and bool(settings & protocol.SAVES_GENERATED)
         self._asynchronous = self._may_load_beside and not settings & protocol.LAYERWISE
@@ -161,6 +165,12 @@ class SchedulerSide:
         state.sequence = 0
         link = self._link
         assert link is not None
+        named = identity.of_request(request, self._adapters)
+        if named is None:
+            self._unsaved.discard(request.request_id)
+            self._decoding.pop(request.request_id, None)
+            self._nothing(state)
+            return
         try:
             connection = link.get()
         except Gone:
@@ -179,9 +189,10 @@ class SchedulerSide:
             computed,
             min(request.num_prompt_tokens, known),
             int(getattr(request, "max_tokens", 0) or 0),
-            compat.variants(request),
+            named.variants,
             min(state.sent_tokens, known),
             tokens,
+            named.inputs,
         )
         try:
             state.sequence = connection.send(protocol.LOOKUP, message)
@@ -559,22 +570,14 @@ class SchedulerSide:
         return False
 
     def reset(self) -> bool:
-        """Nothing that was stored is found by this engine any more."""
+        """Nothing that was stored is found by this engine any more, also if no daemon hears of it now."""
         if self._link is None:
             return True
-        try:
-            connection = self._link.get()
-        except Gone:
-            return False
-        try:
-            connection.ask(protocol.RESET, protocol.Writer(), protocol.DONE, RESET_SECONDS)
-            for state in self._requests.values():
-                # What was found before is asked for again.
-                state.asked = None
-            return True
-        except _FAILURES as error:
-            self._link.lost(connection, error)
-            return False
+        for state in self._requests.values():
+            # What was found before is asked for again.
+            state.asked = None
+        self._generation.begin(self._link)
+        return True
 
     def _send(self, kind: int, body: protocol.Writer) -> None:
         link = self._link

@@ -17,11 +17,11 @@ import torch
 
 from ucm import device, protocol
 from ucm.client import Connection, Gone, Link
-from ucm.integration.vllm import compat, engine
+from ucm.integration.vllm import compat, engine, identity
 from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find, layer_number
-from ucm.protocol import Engine, ProtocolError
+from ucm.protocol import Engine, Identity, ProtocolError
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
@@ -48,6 +48,7 @@ class WorkerSide:
         self._engine: Optional[Engine] = None
         self._link: Optional[Link] = None
         self._layout: Optional[KvLayout] = None
+        self._identity = Identity()
         self._layers: Dict[str, int] = {}
         self._through: Dict[str, int] = {}
         self._lock = threading.Lock()
@@ -99,6 +100,8 @@ class WorkerSide:
             self._layout = find(kv_caches, blocks, compat.is_mla(self._config.model_config))
         except LayoutError as error:
             raise compat.NotServed(str(error)) from None
+        # Now, as the model was loaded just before: later its files may be those of another one.
+        self._identity = identity.of_engine(self._config, self._log)
         self._layers = {layer.name: i for i, layer in enumerate(self._layout.layers)}
         # Tensors without a hook of their own, such as those of an index, go with their layer.
         numbers = [layer_number(layer.name) for layer in self._layout.layers]
@@ -112,6 +115,7 @@ class WorkerSide:
 
     def _open(self, connection: Connection) -> None:
         assert self._layout is not None and self._engine is not None
+        connection.send(protocol.IDENTIFY, self._identity.write(protocol.Writer()), answered=False)
         body = protocol.open_worker(
             self._engine,
             self._rank,

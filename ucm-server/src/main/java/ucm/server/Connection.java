@@ -24,6 +24,7 @@ import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.HelloMessage;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.NamedFields;
@@ -49,6 +50,7 @@ final class Connection implements Runnable, AutoCloseable {
   private final SocketChannel channel;
   private int role = -1;
   private String client = "a client";
+  private IdentityMessage identity = IdentityMessage.NONE;
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
   private @Nullable DeviceCopies copies;
@@ -115,6 +117,12 @@ final class Connection implements Runnable, AutoCloseable {
       throw new ProtocolException(ProtocolException.NOT_ADMITTED, "the first message is HELLO");
     }
     switch (type) {
+      case MessageType.IDENTIFY -> {
+        if (engine != null) {
+          throw ProtocolException.bad("IDENTIFY comes before the engine is opened");
+        }
+        identity = body.record(IdentityMessage.class);
+      }
       case MessageType.STATUS ->
           send(
               new FrameWriter(MessageType.STATUS_TEXT, sequence)
@@ -186,20 +194,25 @@ final class Connection implements Runnable, AutoCloseable {
         }
       }
       case MessageType.ERRORS_SEEN -> scheduler().errorsSeen();
-      case MessageType.RESET -> {
-        engine().reset(UUID.randomUUID().toString());
-        send(new FrameWriter(MessageType.DONE, sequence));
-      }
+      case MessageType.RESET -> reset(sequence, body);
       default -> throw unknown(type);
     }
+  }
+
+  private void reset(int sequence, FrameReader body) throws IOException, ProtocolException {
+    engine().reset(body.hasMore() ? body.string() : UUID.randomUUID().toString());
+    send(new FrameWriter(MessageType.DONE, sequence));
   }
 
   private EngineSession openEngine(FrameReader body) throws ProtocolException {
     if (engine != null) {
       throw ProtocolException.bad("a connection opens one engine");
     }
-    EngineSession opened = server.engines().open(EngineFields.read(body));
+    EngineSession opened = server.engines().open(EngineFields.read(body), identity.launch());
     engine = opened;
+    if (!identity.generation().isEmpty()) {
+      opened.useGeneration(identity.generation());
+    }
     return opened;
   }
 
@@ -222,13 +235,17 @@ final class Connection implements Runnable, AutoCloseable {
       throws IOException, ProtocolException {
     switch (type) {
       case MessageType.OPEN_WORKER ->
-          opened(sequence, openEngine(body).openWorker(WorkerFields.read(body)));
+          opened(sequence, openEngine(body).openWorker(WorkerFields.read(body), identity));
       case MessageType.OPEN_NAMED ->
-          opened(sequence, openEngine(body).openNamed(NamedFields.read(body)));
+          opened(sequence, openEngine(body).openNamed(NamedFields.read(body), identity));
       case MessageType.EXISTS -> named().exists(body.ids(), count -> count(sequence, count));
       case MessageType.LEASE -> named().lease(body.ids(), answers(MessageType.LEASED, sequence));
       case MessageType.RESERVE ->
           named().reserve(body.ids(), answers(MessageType.RESERVED, sequence));
+      case MessageType.RESET -> {
+        NamedBlocks _ = named();
+        reset(sequence, body);
+      }
       case MessageType.COMMIT -> named().commit(body.u64(), count -> count(sequence, count));
       case MessageType.COPY -> copy(sequence, CopyMessage.read(body));
       case MessageType.LOADED -> engineOfWorker().loaded(rank, body.longs(), body.longs());

@@ -5,11 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Random;
 import java.util.stream.LongStream;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -186,15 +189,25 @@ final class NamedBlocksTest {
     }
   }
 
+  private Set<Path> blockFiles() throws IOException {
+    try (Stream<Path> files = Files.walk(folder.resolve("data"))) {
+      return files
+          .filter(one -> String.valueOf(one.getFileName()).matches("[0-9a-f]{32}"))
+          .collect(Collectors.toSet());
+    }
+  }
+
   @Test
   void aBlockThatIsGoneWhenItIsReadEndsThePrefix() throws Exception {
     try (TestClient client = worker("a")) {
-      store(client, ids(0, 8));
-      String name = ids(3, 4).hex(0);
-      try (Stream<Path> files = Files.walk(folder.resolve("data"))) {
-        Path file = files.filter(one -> one.toString().contains(name)).findFirst().orElseThrow();
-        Files.delete(file);
-      }
+      store(client, ids(0, 3));
+      Set<Path> others = blockFiles();
+      store(client, ids(3, 4));
+      Set<Path> third = blockFiles();
+      third.removeAll(others);
+      store(client, ids(4, 8));
+      assertThat(third).hasSize(1);
+      Files.delete(third.iterator().next());
       LeasedMessage leased = lease(client, ids(0, 8));
       assertThat(leased.slots()).hasSize(3);
       assertThat(leased.found()).isEqualTo(3);

@@ -196,7 +196,7 @@ final class RefusalTest {
       try {
         Object _ =
             switch (i % right.length) {
-              case 0 -> body.record(LookupMessage.class).variant("");
+              case 0 -> body.record(LookupMessage.class).variant();
               case 1 -> body.record(PlanMessage.class);
               case 3 -> body.ids();
               case 4 -> NamedFields.read(body);

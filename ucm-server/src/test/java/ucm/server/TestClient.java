@@ -18,6 +18,7 @@ import ucm.server.client.Daemon;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.ProtocolException;
 
@@ -117,6 +118,10 @@ final class TestClient implements AutoCloseable {
         .u8(3)
         .string("ucm.yaml")
         .string(yaml);
+  }
+
+  void identify(IdentityMessage identity) throws IOException {
+    send(new FrameWriter(MessageType.IDENTIFY, 0).record(identity));
   }
 
   void openScheduler(String id, int tpSize, boolean mla, String yaml) throws Exception {

@@ -10,6 +10,7 @@ import java.util.List;
 import tools.jackson.databind.JsonNode;
 import ucm.server.TestClient.Found;
 import ucm.server.TestClient.Planned;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 
 /** An engine with a scheduler side and some ranks, whose blocks say what they are. */
@@ -29,15 +30,22 @@ final class TestEngine implements AutoCloseable {
   private final boolean mla;
 
   TestEngine(TestDaemon daemon, String id, int tpSize, boolean mla) throws Exception {
+    this(daemon, id, tpSize, mla, IdentityMessage.NONE);
+  }
+
+  TestEngine(TestDaemon daemon, String id, int tpSize, boolean mla, IdentityMessage identity)
+      throws Exception {
     this.daemon = daemon;
     this.id = id;
     this.mla = mla;
     for (int rank = 0; rank < tpSize; rank++) {
       TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER);
+      worker.identify(identity);
       worker.openWorker(id, tpSize, mla, daemon.yaml, rank, TENSOR);
       workers.add(worker);
     }
     scheduler = TestClient.admitted(daemon.socket, TestClient.SCHEDULER);
+    scheduler.identify(identity);
     scheduler.openScheduler(id, tpSize, mla, daemon.yaml);
   }
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -21,6 +22,7 @@ import ucm.pipeline.config.ConfigDocs;
 import ucm.pipeline.config.ConfigException;
 import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.EffectiveConfig;
+import ucm.pipeline.config.ModelFingerprint;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.convert.ConfigConversion;
 import ucm.pipeline.convert.ConfigConversion.Converted;
@@ -41,14 +43,24 @@ public final class ConfigCommand extends CliCommand {
       @Option(names = "--json", description = "print JSON instead of text") boolean json,
       @Mixin PluginsOption plugins) {
     ConfigReport report;
+    @Nullable ModelFingerprint inForce = null;
     try {
-      report = MetricsOptions.check(UcmConfig.read(file), plugins.catalog());
+      UcmConfig config = UcmConfig.read(file);
+      report = MetricsOptions.check(config, plugins.catalog());
+      inForce = report.hasErrors() ? null : config.settings().modelFingerprint();
     } catch (ConfigException e) {
       report = e.report();
     }
     if (json) {
-      FormatOptions.json(out(), report.data());
+      Map<String, Object> data = new LinkedHashMap<>(report.data());
+      if (inForce != null) {
+        data.put("model_fingerprint", inForce.word());
+      }
+      FormatOptions.json(out(), data);
     } else {
+      if (inForce != null) {
+        say(inForce.line());
+      }
       say(report.text());
     }
     return report.hasErrors() ? 2 : 0;

@@ -3,6 +3,7 @@ package ucm.pipeline.config;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import ucm.api.StoreException;
@@ -26,6 +27,7 @@ public record ConnectorSettings(
     boolean enableRecordTraces,
     boolean useLite,
     String blockHasher,
+    ModelFingerprint modelFingerprint,
     Optional<Path> metricsConfigPath) {
 
   public static final ConfigKey<String> STORE_PIPELINE =
@@ -89,6 +91,21 @@ public record ConnectorSettings(
               "How blocks are named; md5-pickle is the original's way. Others are services found"
                   + " with the engine and in plugins; all who share blocks must use the same.");
 
+  static final ConfigKey<String> MODEL_FINGERPRINT =
+      ConfigKey.choice(
+              "model_fingerprint",
+              ModelFingerprint.WEIGHTS.word(),
+              ModelFingerprint.CONFIG.word(),
+              ModelFingerprint.PATH.word())
+          .defaultTo(ModelFingerprint.WEIGHTS.word())
+          .doc(
+              "By what a model is told from others in the names of blocks. weights: by what is in"
+                  + " its files and by its effective configuration, wherever it lies. config: by"
+                  + " its path and its configuration. path: by its path alone, as the original"
+                  + " does, whose directories are found only so; who replaces weights under a"
+                  + " path, or overrides the configuration, then gets KV of the other model unless"
+                  + " the blocks are removed. All who share blocks must use the same.");
+
   static final ConfigKey<String> METRICS_CONFIG_PATH =
       ConfigKey.text("metrics_config_path")
           .doc(
@@ -108,6 +125,7 @@ public record ConnectorSettings(
           ENABLE_RECORD_TRACES,
           USE_LITE,
           BLOCK_HASHER,
+          MODEL_FINGERPRINT,
           METRICS_CONFIG_PATH);
 
   /** Reads and checks; faults are recorded in {@code config}. */
@@ -130,6 +148,7 @@ public record ConnectorSettings(
         config.get(ENABLE_RECORD_TRACES),
         config.get(USE_LITE),
         config.get(BLOCK_HASHER),
+        ModelFingerprint.valueOf(config.get(MODEL_FINGERPRINT).toUpperCase(Locale.ROOT)),
         metricsPath(config));
   }
 

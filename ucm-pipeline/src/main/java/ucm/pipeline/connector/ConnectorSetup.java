@@ -1,5 +1,6 @@
 package ucm.pipeline.connector;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -17,6 +18,7 @@ import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConnectorSettings;
+import ucm.pipeline.config.ModelFingerprint;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvCaches;
@@ -61,6 +63,9 @@ public final class ConnectorSetup {
   private final BlockHasher hasher;
   private final MetricsScopes metrics;
   private final TraceOptions traces;
+  private final Generations generations;
+  // Guarded by this: the one that was read; null before.
+  private @Nullable String generation;
   // Of pipelines opened here, for schedulers that share them.
   private final Map<Store, StageLookups> stageLookups =
       Collections.synchronizedMap(new WeakHashMap<>());
@@ -71,7 +76,8 @@ public final class ConnectorSetup {
       EngineSpec spec,
       BlockHasher hasher,
       MetricsScopes metrics,
-      TraceOptions traces) {
+      TraceOptions traces,
+      Generations generations) {
     this.config = config;
     this.catalog = catalog;
     this.spec = spec;
@@ -79,6 +85,7 @@ public final class ConnectorSetup {
     this.hasher = hasher;
     this.metrics = metrics;
     this.traces = traces;
+    this.generations = generations;
   }
 
   /**
@@ -97,10 +104,30 @@ public final class ConnectorSetup {
                   + " all must have the same tensors: set use_layerwise to false")
               .formatted(spec.model(), spec.kv()));
     }
+    ModelFingerprint wanted = settings.modelFingerprint();
+    ModelFingerprint inForce = spec.identity().inForce(wanted);
+    if (inForce != wanted) {
+      LOG.info(
+          "model_fingerprint is {}, and the engine does not say what is in {}: its blocks are named"
+              + " by {}",
+          wanted.word(),
+          spec.model(),
+          inForce.word());
+    }
     BlockHasher hasher =
-        config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
+        config.blockHashing(catalog).hasher(modelName(settings, spec), spec.tpSize(), spec.dtype());
     return new ConnectorSetup(
-        config, catalog, spec, hasher, NOWHERE, TraceOptions.of(System.getenv()));
+        config,
+        catalog,
+        spec,
+        hasher,
+        NOWHERE,
+        TraceOptions.of(System.getenv()),
+        new Generations());
+  }
+
+  private static String modelName(ConnectorSettings settings, EngineSpec spec) {
+    return spec.identity().modelName(spec.model(), settings.modelFingerprint());
   }
 
   /** This setup, counting elsewhere; the stages of its pipelines count there too. */
@@ -114,7 +141,7 @@ public final class ConnectorSetup {
    * ucm.metrics} shows of it.
    */
   public ConnectorSetup withMetricsScopes(MetricsScopes places) {
-    return new ConnectorSetup(config, catalog, spec, hasher, places, traces);
+    return new ConnectorSetup(config, catalog, spec, hasher, places, traces, generations);
   }
 
   /**
@@ -122,12 +149,20 @@ public final class ConnectorSetup {
    * knows the names of blocks and not their tokens, as from a trace.
    */
   public ConnectorSetup withBlockHasher(BlockHasher own) {
-    return new ConnectorSetup(config, catalog, spec, own, metrics, traces);
+    return new ConnectorSetup(config, catalog, spec, own, metrics, traces, generations);
   }
 
   /** This setup, with traces written elsewhere. */
   public ConnectorSetup withTraces(TraceOptions traces) {
-    return new ConnectorSetup(config, catalog, spec, hasher, metrics, traces);
+    return new ConnectorSetup(config, catalog, spec, hasher, metrics, traces, generations);
+  }
+
+  /**
+   * This setup, with generations that other setups know as well: for who opens engines of one model over
+   * one store that is in memory.
+   */
+  public ConnectorSetup withGenerations(Generations shared) {
+    return new ConnectorSetup(config, catalog, spec, hasher, metrics, traces, shared);
   }
 
   /**
@@ -285,6 +320,45 @@ public final class ConnectorSetup {
     // With MLA the ranks hold the same blocks, and may share them.
     keys.put(CommonKeys.LOCAL_RANK_SIZE.name(), spec.mla() ? (long) spec.tpSize() : 1L);
     return keys;
+  }
+
+  /** What tells the blocks of the model from others, as far as every block of it has it in its name. */
+  public String modelName() {
+    return modelName(settings, spec);
+  }
+
+  /**
+   * The generation of blocks with which the engine of this setup starts; empty as long as no engine of the
+   * model has disowned any. Read once.
+   *
+   * @throws StoreException when it cannot be read
+   */
+  public synchronized String generation() {
+    String known = generation;
+    if (known == null) {
+      known = generations.current(directories(), modelName());
+      generation = known;
+    }
+    return known;
+  }
+
+  /**
+   * Has engines of the model that start from now on find nothing that was stored before; for an engine
+   * that names blocks by itself. Others use {@link SchedulerConnector#reset}.
+   *
+   * @throws StoreException when it cannot be written anywhere
+   */
+  public synchronized void disown() {
+    generation = null;
+    generations.advance(directories(), modelName());
+  }
+
+  private List<Path> directories() {
+    return config.directories().values().stream()
+        .flatMap(List::stream)
+        .distinct()
+        .map(Path::of)
+        .toList();
   }
 
   EngineSpec spec() {

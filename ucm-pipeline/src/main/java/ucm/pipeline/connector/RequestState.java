@@ -48,13 +48,16 @@ final class RequestState {
     this.id = id;
   }
 
-  /** The ids of its full blocks; hashed again when it comes with another array of tokens. */
+  /**
+   * The ids of its full blocks; hashed again when it comes with another array of tokens, or another
+   * variant.
+   */
   // The same array is the same tokens: comparing them would cost what hashing them costs.
   @SuppressWarnings("ReferenceEquality")
-  BlockIds ids(PromptRequest request, BlockHasher hasher, int blockTokens) {
-    if (tokens != request.tokens() || !request.variant().equals(variant)) {
+  BlockIds ids(PromptRequest request, PromptVariant now, BlockHasher hasher, int blockTokens) {
+    if (tokens != request.tokens() || !now.equals(variant)) {
       tokens = request.tokens();
-      variant = request.variant();
+      variant = now;
       ids = hasher.forVariant(variant).hash(request.tokens(), blockTokens);
       tail = null;
     }
@@ -76,7 +79,8 @@ final class RequestState {
         tail != null ? tail : Arrays.copyOfRange(known, ids.size() * blockTokens, known.length);
     int[] all = Arrays.copyOf(before, before.length + more.length);
     System.arraycopy(more, 0, all, before.length, more.length);
-    BlockIds added = hasher.forVariant(variant).hash(all, 0, all.length, blockTokens, ids);
+    PromptVariant rest = variant.after(ids.size() * blockTokens);
+    BlockIds added = hasher.forVariant(rest).hash(all, 0, all.length, blockTokens, ids);
     if (!added.isEmpty()) {
       ByteBuffer joined = ByteBuffer.allocate((ids.size() + added.size()) * BlockIds.ID_BYTES);
       ids = BlockIds.ofBytes(joined.put(ids.toBytes()).put(added.toBytes()).array());

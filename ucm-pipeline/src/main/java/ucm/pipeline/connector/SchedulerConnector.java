@@ -6,11 +6,13 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.Store;
+import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
@@ -24,6 +26,7 @@ import ucm.pipeline.connector.statistics.LiteMonitor;
 import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.pipeline.connector.statistics.TraceRecorder;
 import ucm.pipeline.hash.BlockHasher;
+import ucm.pipeline.hash.PromptVariant;
 
 /**
  * The scheduler side: says how much of a prompt need not be computed, and plans what each step of the
@@ -42,6 +45,7 @@ public final class SchedulerConnector implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(SchedulerConnector.class);
 
+  private final ConnectorSetup setup;
   private final EngineSpec spec;
   private final BlockHasher hasher;
   private final HitPolicy policy;
@@ -54,11 +58,14 @@ public final class SchedulerConnector implements AutoCloseable {
   private final boolean savesGenerated;
   private final LookupStatistics statistics;
   private final Map<String, RequestState> requests = new HashMap<>();
+  private String generation;
   private boolean closed;
 
   SchedulerConnector(
       ConnectorSetup setup, Store store, @Nullable Store owned, StageLookups lookups) {
+    this.setup = setup;
     this.spec = setup.spec();
+    this.generation = setup.generation();
     this.hasher = setup.hasher();
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
     StoreMetrics metrics = setup.metrics(ConnectorSetup.SCHEDULER);
@@ -128,7 +135,7 @@ public final class SchedulerConnector implements AutoCloseable {
     if (state.skipped) {
       skip(state, request);
     } else {
-      ids = state.ids(request, hasher, spec.blockTokens());
+      ids = ids(state, request);
       first = begin(state, request, ids);
     }
     PromptLookup begun =
@@ -169,8 +176,7 @@ public final class SchedulerConnector implements AutoCloseable {
   }
 
   private void skip(RequestState state, PromptRequest request) {
-    BlockIds ids =
-        traces == null ? BlockIds.empty() : state.ids(request, hasher, spec.blockTokens());
+    BlockIds ids = traces == null ? BlockIds.empty() : ids(state, request);
     if (begin(state, request, ids)) {
       statistics.skipped(request.tokens().length);
       LOG.info(
@@ -180,6 +186,35 @@ public final class SchedulerConnector implements AutoCloseable {
           request.tokens().length,
           policy.persistTokens());
     }
+  }
+
+  private BlockIds ids(RequestState state, PromptRequest request) {
+    PromptVariant variant = request.variant().inGeneration(generation);
+    return state.ids(request, variant, hasher, spec.blockTokens());
+  }
+
+  /**
+   * Disowns all that was stored so far: the engine's weights have changed since they were loaded. From now
+   * on this engine has blocks of its own. Engines of this model that start later do not find the old
+   * blocks either, nor those of this engine, whose weights they may not have; engines that run already go
+   * on as before. Requests that are open are to be looked up again.
+   *
+   * @throws StoreException when later engines cannot be told, as no directory of blocks can be written;
+   *     this engine finds nothing all the same
+   */
+  public void reset() {
+    requireOpen();
+    useGeneration(UUID.randomUUID().toString());
+    setup.disown();
+  }
+
+  /**
+   * Goes on in a generation that the engine began earlier with another connector.
+   *
+   * @param own unique, made when the engine's weights changed
+   */
+  public void useGeneration(String own) {
+    generation = own;
   }
 
   /** Records a request in the trace when it is new; says whether it is. */

@@ -41,7 +41,7 @@ public interface BlockHasher {
    * The ids of the full blocks in a part of a prompt, for rank 0. Tokens after the last full block do
    * not count.
    *
-   * @param tokens token ids, 0 or more
+   * @param tokens token ids, 0 or more; the inputs of a variant are where it says in this array
    * @param from first token, inclusive; where a block begins
    * @param to last token, exclusive
    * @param blockSize tokens of a block, 1 to {@link #MAX_BLOCK_TOKENS}

@@ -29,7 +29,8 @@ public interface BlockHashing {
   /**
    * A hasher for the blocks of one model.
    *
-   * @param model as the engine was given it, for example {@code Qwen/QwQ-32B}
+   * @param model what tells the model from others: its name, for example {@code Qwen/QwQ-32B}, or a
+   *     fingerprint of it, and what the bytes of a block are like where that is not plain
    * @param tpSize how many tensor-parallel ranks share the model, 1 or more
    * @param dtype as PyTorch prints it, for example {@code torch.bfloat16}
    * @throws IllegalArgumentException when one of them is missing or out of range

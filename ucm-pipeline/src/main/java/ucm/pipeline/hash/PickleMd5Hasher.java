@@ -14,7 +14,7 @@ import ucm.api.BlockIds;
  *
  * <p>An id is the MD5 of M followed by the Python pickle (protocol 5) of the pair (id of the block
  * before, tuple of the block's tokens). M is the UTF-8 text {@code model:tp_size:dtype:rank}, and
- * after it {@link PromptVariant#text}; the first block follows the seed, the MD5 of M and the pickle
+ * after it {@link PromptVariant#text()} and {@link PromptVariant#text(int, int)}; the first block follows the seed, the MD5 of M and the pickle
  * of {@code "UCM_HASH_SEED"}. Rank 0 gives the ids of the prompt; the part of a block that rank r
  * holds is named by the MD5 of M for that rank (without a variant, which is in the id already) and
  * rank 0's id.
@@ -58,7 +58,7 @@ final class PickleMd5Hasher implements BlockHasher {
     this.prefix = (modelAndType + ":0" + variant.text()).getBytes(StandardCharsets.UTF_8);
     ByteBuffer message = message(SEED.length + 4);
     message.put(SHORT_BINUNICODE).put((byte) SEED.length).put(SEED).put(MEMOIZE).put(STOP);
-    ByteBuffer id = digest(md5(), message);
+    ByteBuffer id = digest(md5(), message, "");
     this.seed = BlockIds.of(id.getLong(), id.getLong());
   }
 
@@ -96,9 +96,10 @@ final class PickleMd5Hasher implements BlockHasher {
       message.clear().position(start);
       message.put(SHORT_BINBYTES).put((byte) BlockIds.ID_BYTES);
       message.putLong(Long.reverseBytes(high)).putLong(Long.reverseBytes(low)).put(MEMOIZE);
-      putTokens(message, tokens, from + i / 2 * blockSize, blockSize);
+      int first = from + i / 2 * blockSize;
+      putTokens(message, tokens, first, blockSize);
       message.put(MEMOIZE).put(TUPLE2).put(MEMOIZE).put(STOP);
-      ByteBuffer id = digest(md5, message);
+      ByteBuffer id = digest(md5, message, variant.text(first, first + blockSize));
       high = id.getLong();
       low = id.getLong();
       words[i] = high;
@@ -135,11 +136,21 @@ final class PickleMd5Hasher implements BlockHasher {
     return message.putLong(0);
   }
 
-  /** Writes the frame's length into a message that is complete, and hashes it. */
-  private ByteBuffer digest(MessageDigest md5, ByteBuffer message) {
+  /**
+   * Writes the frame's length into a message that is complete, and hashes it.
+   *
+   * @param inputs what is hashed between prefix and pickle
+   */
+  private ByteBuffer digest(MessageDigest md5, ByteBuffer message, String inputs) {
     int header = prefix.length + HEADER_BYTES;
     message.putLong(header - Long.BYTES, message.position() - header);
-    md5.update(message.flip());
+    message.flip();
+    if (!inputs.isEmpty()) {
+      md5.update(prefix);
+      md5.update(inputs.getBytes(StandardCharsets.UTF_8));
+      message.position(prefix.length);
+    }
+    md5.update(message);
     return ByteBuffer.wrap(md5.digest());
   }
 

@@ -216,33 +216,25 @@ class UcmConfigTest {
                 false,
                 false,
                 "md5-pickle",
+                ModelFingerprint.WEIGHTS,
                 Optional.empty()));
   }
 
   @Test
   void everyTopLevelKeyIsRead() {
     Map<String, Object> values =
-        Map.of(
-            "use_layerwise",
-            false,
-            "enable_event_sync",
-            "no",
-            "hit_ratio",
-            1,
-            "persist_token_threshold",
-            128,
-            "load_tokens_threshold",
-            2048,
-            "save_decode_blocks",
-            true,
-            "enable_record_traces",
-            true,
-            "use_lite",
-            true,
-            "block_hasher",
-            "md5-pickle",
-            "metrics_config_path",
-            "/etc/ucm/metrics.yaml");
+        Map.ofEntries(
+            Map.entry("use_layerwise", false),
+            Map.entry("enable_event_sync", "no"),
+            Map.entry("hit_ratio", 1),
+            Map.entry("persist_token_threshold", 128),
+            Map.entry("load_tokens_threshold", 2048),
+            Map.entry("save_decode_blocks", true),
+            Map.entry("enable_record_traces", true),
+            Map.entry("use_lite", true),
+            Map.entry("block_hasher", "md5-pickle"),
+            Map.entry("model_fingerprint", "path"),
+            Map.entry("metrics_config_path", "/etc/ucm/metrics.yaml"));
     UcmConfig config = UcmConfig.of("Fake", Map.of()).withTopLevel(values, "command line");
     assertThat(values).hasSameSizeAs(ConnectorSettings.TOP_LEVEL);
     assertThat(config.check(catalog).text()).endsWith("0 errors, 0 warnings");
@@ -258,6 +250,7 @@ class UcmConfigTest {
                 true,
                 true,
                 "md5-pickle",
+                ModelFingerprint.PATH,
                 Optional.of(Path.of("/etc/ucm/metrics.yaml"))));
   }
 

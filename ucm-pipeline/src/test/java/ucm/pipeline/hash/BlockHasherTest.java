@@ -13,6 +13,7 @@ import ucm.api.BlockIds;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConfigException;
 import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.hash.PromptVariant.Input;
 
 /** The golden ids were computed by the original's hash function under CPython. */
 class BlockHasherTest {
@@ -135,12 +136,14 @@ class BlockHasherTest {
     List<PromptVariant> variants =
         List.of(
             PromptVariant.lora("a"),
-            new PromptVariant("", List.of("a"), ""),
+            images(new Input("a", 0, 2)),
             new PromptVariant("", List.of(), "a"),
-            new PromptVariant("a", List.of("b"), ""),
-            new PromptVariant("", List.of("a", "b"), ""),
-            new PromptVariant("", List.of("b", "a"), ""),
-            new PromptVariant("", List.of("a;mm:1:b"), ""));
+            new PromptVariant("a", List.of(new Input("b", 0, 2)), ""),
+            images(new Input("a", 0, 2), new Input("b", 2, 4)),
+            images(new Input("b", 0, 2), new Input("a", 2, 4)),
+            images(new Input("a", 1, 2)),
+            images(new Input("a;mm:1:b@2", 0, 2)),
+            images(new Input("a", 16, 17)));
     Set<BlockIds> ids = new HashSet<>();
     ids.add(QWEN.hash(twoBlocks(), 16));
     for (PromptVariant variant : variants) {
@@ -150,6 +153,41 @@ class BlockHasherTest {
     assertThat(QWEN.forVariant(PromptVariant.NONE)).isSameAs(QWEN);
     BlockHasher back = QWEN.forVariant(variants.get(0)).forVariant(PromptVariant.NONE);
     assertThat(back.hash(twoBlocks(), 16)).isEqualTo(QWEN.hash(twoBlocks(), 16));
+  }
+
+  private static PromptVariant images(Input... inputs) {
+    return new PromptVariant("", List.of(inputs), "");
+  }
+
+  private static BlockIds blocks(PromptVariant variant, int... fromTo) {
+    return QWEN.forVariant(variant).hash(new int[64], fromTo[0], fromTo[1], 16, null);
+  }
+
+  @Test
+  void anImageNamesTheBlocksThatItTouchesAndThoseAfterThem() {
+    // Four blocks of 16 tokens; the image takes the last token of block 1 and the first of block 2.
+    BlockIds plain = blocks(PromptVariant.NONE, 0, 64);
+    BlockIds one = blocks(images(new Input("a", 31, 33)), 0, 64);
+    BlockIds other = blocks(images(new Input("b", 31, 33)), 0, 64);
+    assertThat(one.slice(0, 1)).isEqualTo(other.slice(0, 1)).isEqualTo(plain.slice(0, 1));
+    for (int block = 1; block < 4; block++) {
+      assertThat(Set.of(plain.hex(block), one.hex(block), other.hex(block)))
+          .as("block " + block)
+          .hasSize(3);
+    }
+    // What comes behind the last block is in no id.
+    assertThat(blocks(images(new Input("a", 64, 70)), 0, 64)).isEqualTo(plain);
+  }
+
+  @Test
+  void aPromptHashedInTwoPartsHasTheIdsOfTheWhole() {
+    PromptVariant whole = images(new Input("a", 5, 9), new Input("b", 30, 40));
+    int[] tokens = new int[64];
+    BlockIds all = QWEN.forVariant(whole).hash(tokens, 16);
+    BlockIds head = all.slice(0, 2);
+    BlockIds tail = QWEN.forVariant(whole.after(32)).hash(new int[32], 0, 32, 16, head);
+    assertThat(tail).isEqualTo(all.slice(2, 4));
+    assertThat(QWEN.hash(new int[32], 0, 32, 16, head)).isNotEqualTo(tail);
   }
 
   @Test

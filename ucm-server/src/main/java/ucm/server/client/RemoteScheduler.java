@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,7 @@ import ucm.pipeline.connector.engine.StepPlan;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.HelloMessage;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.LookupMessage.FoundMessage;
 import ucm.server.protocol.MessageType;
@@ -51,6 +53,8 @@ public final class RemoteScheduler implements AutoCloseable {
   private final boolean savesGenerated;
   private final DaemonLink link;
   private final Map<String, RemoteRequest> requests = new HashMap<>();
+  private volatile String generation = "";
+  private volatile boolean isUntold;
   private int lastHandle;
   private int step;
 
@@ -68,12 +72,47 @@ public final class RemoteScheduler implements AutoCloseable {
             HelloMessage.SCHEDULER,
             "scheduler",
             daemon -> {
+              String own = generation;
+              IdentityMessage identity = new IdentityMessage("", "", "", own);
+              daemon.tell(MessageType.IDENTIFY, to -> to.record(identity));
               FrameReader _ =
                   daemon.call(
                       MessageType.OPEN_SCHEDULER,
                       to -> to.record(engine),
                       MessageType.OPENED_SCHEDULER);
+              if (isUntold) {
+                FrameReader _ =
+                    daemon.call(MessageType.RESET, to -> to.string(own), MessageType.DONE);
+                isUntold = false;
+              }
             });
+  }
+
+  /**
+   * Disowns all that was stored so far, as {@code SchedulerConnector.reset} does; also while no daemon
+   * answers. Requests that are open are to be looked up again.
+   */
+  public void reset() {
+    String own = UUID.randomUUID().toString();
+    isUntold = true;
+    generation = own;
+    requests.values().forEach(request -> request.answer = null);
+    DaemonConnection daemon = daemon();
+    if (daemon == null) {
+      return;
+    }
+    try {
+      FrameReader told =
+          DaemonConnection.await(
+              daemon.ask(MessageType.RESET, to -> to.string(own), MessageType.DONE),
+              LOOKUP_MILLIS);
+      isUntold = told == null;
+    } catch (ProtocolException e) {
+      isUntold = false;
+      LOG.warn("UCM: {}", e.getMessage());
+    } catch (IOException e) {
+      link.lost(daemon, e);
+    }
   }
 
   /** The connection; holds and numbers of one before it have ended. */
@@ -153,7 +192,8 @@ public final class RemoteScheduler implements AutoCloseable {
             of.maxOutputTokens(),
             LookupMessage.variants(of.variant()),
             known,
-            Arrays.copyOfRange(tokens, known, tokens.length));
+            Arrays.copyOfRange(tokens, known, tokens.length),
+            LookupMessage.inputs(of.variant()));
     try {
       if (!forgotten.isEmpty()) {
         // The id may be that of a request that ended since the last step.

@@ -14,9 +14,11 @@ import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.WorkerConnector;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.hash.BlockHasher;
 import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.WorkerFields;
 
 /**
@@ -125,7 +127,12 @@ public final class RemoteSetup {
    * @throws StoreException when the daemon refuses the rank
    */
   public Store slots(int rank) {
-    return new SlotStore(socket, fields, new WorkerFields(rank, spec.kv(), "", null));
+    KvIdentity of = spec.identity();
+    return new SlotStore(
+        socket,
+        fields,
+        new IdentityMessage("", of.config(), of.weights(), ""),
+        new WorkerFields(rank, spec.kv(), of.layout(), null));
   }
 
   /**

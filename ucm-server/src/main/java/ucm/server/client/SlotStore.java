@@ -32,6 +32,7 @@ import ucm.pipeline.connector.WorkerConnector.SkippedSaves;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.HelloMessage;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
@@ -59,7 +60,7 @@ final class SlotStore implements Store, SkippedSaves {
   private final Map<Integer, Mapping> mappings = new LinkedHashMap<>();
   private volatile int generation;
 
-  SlotStore(Path socket, EngineFields engine, WorkerFields worker) {
+  SlotStore(Path socket, EngineFields engine, IdentityMessage identity, WorkerFields worker) {
     rank = worker.rank();
     link =
         new DaemonLink(
@@ -67,6 +68,7 @@ final class SlotStore implements Store, SkippedSaves {
             HelloMessage.WORKER,
             "worker-" + rank,
             daemon -> {
+              daemon.tell(MessageType.IDENTIFY, to -> to.record(identity));
               FrameReader answer =
                   daemon.call(
                       MessageType.OPEN_WORKER,

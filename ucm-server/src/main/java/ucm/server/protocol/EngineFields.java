@@ -45,6 +45,21 @@ public record EngineFields(
     return fields;
   }
 
+  /** These fields under another id. */
+  public EngineFields as(String otherId) {
+    return new EngineFields(
+        otherId,
+        dataParallelRank,
+        model,
+        dtype,
+        tpSize,
+        mla,
+        blockTokens,
+        role,
+        configName,
+        config);
+  }
+
   /** The engine's name at this daemon. */
   public String instance() {
     return dataParallelRank == 0 ? engineId : engineId + "-dp" + dataParallelRank;

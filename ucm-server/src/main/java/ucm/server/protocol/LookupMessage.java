@@ -1,8 +1,10 @@
 package ucm.server.protocol;
 
+import static ucm.server.protocol.Wire.As.ADDED;
 import static ucm.server.protocol.Wire.As.HANDLE;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import ucm.pipeline.hash.PromptVariant;
 
@@ -14,9 +16,10 @@ import ucm.pipeline.hash.PromptVariant;
  * @param computedTokens tokens on the device already
  * @param promptTokens how many of all tokens are the prompt's
  * @param maxOutputTokens most tokens to generate
- * @param variants texts that change the blocks' ids
+ * @param variants texts that change the ids of all blocks
  * @param firstIndex index of the first of the tokens
  * @param tokens those that were not sent before
+ * @param inputs texts that change the ids of the blocks they touch, and of those after them
  */
 // Packed on purpose: thousands of numbers are no objects. These records are not compared.
 @SuppressWarnings("ArrayRecordComponent")
@@ -28,46 +31,68 @@ public record LookupMessage(
     int maxOutputTokens,
     List<String> variants,
     int firstIndex,
-    int[] tokens) {
+    int[] tokens,
+    @Wire(ADDED) List<PlacedInput> inputs) {
+
+  /**
+   * An image or the like.
+   *
+   * @param id its name
+   * @param from the first of its tokens, counted from the beginning of the prompt
+   * @param to the token after its last one
+   */
+  public record PlacedInput(String id, int from, int to) {}
 
   /** The texts of a variant. */
   public static List<String> variants(PromptVariant of) {
     List<String> variants = new ArrayList<>();
-    if (!of.loraName().isEmpty()) {
-      variants.add("lora:" + of.loraName());
+    if (!of.lora().isEmpty()) {
+      variants.add("lora:" + of.lora());
     }
-    of.multimodalHashes().forEach(hash -> variants.add("mm:" + hash));
     if (!of.cacheSalt().isEmpty()) {
       variants.add("salt:" + of.cacheSalt());
     }
     return variants;
   }
 
-  /**
-   * What besides the tokens names the blocks.
-   *
-   * @param layoutText of the engine
-   */
-  public PromptVariant variant(String layoutText) throws ProtocolException {
+  /** The inputs of a variant. */
+  public static List<PlacedInput> inputs(PromptVariant of) {
+    return of.inputs().stream()
+        .map(input -> new PlacedInput(input.hash(), input.from(), input.to()))
+        .toList();
+  }
+
+  /** What besides the tokens names the blocks. */
+  public PromptVariant variant() throws ProtocolException {
     String lora = "";
     String salt = "";
-    List<String> others = new ArrayList<>();
-    if (!layoutText.isEmpty()) {
-      others.add("layout:" + layoutText);
-    }
+    List<PromptVariant.Input> placed = new ArrayList<>();
     for (String variant : variants) {
       int colon = variant.indexOf(':');
       String value = variant.substring(colon + 1);
       switch (variant.substring(0, Math.max(0, colon))) {
         case "lora" -> lora = value;
-        case "mm" -> others.add(value);
+        // Of a client that does not say where it is.
+        case "mm" -> placed.add(input(value, 0, Integer.MAX_VALUE));
         case "salt" -> salt = value;
         default ->
             throw ProtocolException.bad(
                 "a variant is lora:NAME, mm:ID or salt:TEXT; found '" + variant + "'");
       }
     }
-    return new PromptVariant(lora, others, salt);
+    for (PlacedInput input : inputs) {
+      placed.add(input(input.id, input.from, input.to));
+    }
+    placed.sort(Comparator.comparingInt(PromptVariant.Input::from));
+    return new PromptVariant(lora, placed, salt);
+  }
+
+  private static PromptVariant.Input input(String id, int from, int to) throws ProtocolException {
+    try {
+      return new PromptVariant.Input(id, from, to);
+    } catch (IllegalArgumentException e) {
+      throw ProtocolException.bad(String.valueOf(e.getMessage()));
+    }
   }
 
   /**

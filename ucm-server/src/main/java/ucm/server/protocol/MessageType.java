@@ -34,6 +34,7 @@ public final class MessageType {
   public static final int COMMIT = 29;
   public static final int CONFIGURATION = 30;
   public static final int SETTINGS = 31;
+  public static final int IDENTIFY = 32;
 
   private MessageType() {}
 }

@@ -10,8 +10,10 @@ import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.SchedulerConnector;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.staging.SlotPool;
 import ucm.server.staging.StagingSegment;
@@ -26,6 +28,7 @@ final class EngineBlocks implements AutoCloseable {
 
   final KvLayout layout;
   final String layoutText;
+  final KvIdentity identity;
   final int blockTokens;
   final SlotPool slots;
   final Holds holds;
@@ -43,6 +46,7 @@ final class EngineBlocks implements AutoCloseable {
    * Opens the pipeline, or joins those who use it.
    *
    * @param worker the first rank that registers
+   * @param said what it says of its model
    * @param mostSlots so many slots are enough
    * @param generation names segments
    * @throws ucm.api.StoreException when the pipeline cannot be opened
@@ -52,12 +56,14 @@ final class EngineBlocks implements AutoCloseable {
       EngineFields engine,
       UcmConfig config,
       WorkerFields worker,
+      IdentityMessage said,
       int mostSlots,
       int generation) {
     this.context = context;
     this.generation = generation;
     layout = worker.layout();
     layoutText = worker.layoutText();
+    identity = identity(worker, said);
     blockTokens = engine.blockTokens();
     EngineSpec spec =
         new EngineSpec(
@@ -67,8 +73,14 @@ final class EngineBlocks implements AutoCloseable {
             engine.tpSize(),
             engine.mla(),
             blockTokens,
-            layout);
-    setup = ConnectorSetup.of(config, context.catalog(), spec).withMetricsScopes(context.metrics());
+            layout,
+            identity);
+    setup =
+        ConnectorSetup.of(config, context.catalog(), spec)
+            .withMetricsScopes(context.metrics())
+            .withGenerations(context.generations());
+    // Throws here when it cannot be read.
+    String _ = setup.generation();
     key = new SharedPipelines.Key(engine.config(), config.directories(), layout);
     pipeline = context.pipelines().acquire(key, setup);
     int parts = spec.parts();
@@ -76,6 +88,30 @@ final class EngineBlocks implements AutoCloseable {
     slots = new SlotPool(Math.clamp(most, 1, Math.min(mostSlots, MOST_SLOTS)), context.clock());
     holds = new Holds(slots, engine.tpSize(), context.clock());
     saves = new Saves(slots, parts, transfers::get, context.clock());
+  }
+
+  static KvIdentity identity(WorkerFields worker, IdentityMessage said) {
+    return new KvIdentity(said.config(), said.weights(), worker.layoutText());
+  }
+
+  /** What is in force of {@code model_fingerprint}. */
+  String fingerprint() {
+    return identity.inForce(setup.settings().modelFingerprint()).word();
+  }
+
+  /** What tells the model from others, for an engine that names its blocks by itself. */
+  String nameOfModel() {
+    return setup.modelName();
+  }
+
+  /** The generation with which the engine started. */
+  String generation() {
+    return setup.generation();
+  }
+
+  /** Has engines of the model that start later find nothing of what was stored. */
+  void disown() {
+    setup.disown();
   }
 
   /**

@@ -18,6 +18,7 @@ import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
@@ -50,7 +51,9 @@ public final class EngineSession implements AutoCloseable {
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
   private final Map<Integer, DeviceCopies> deviceRanks = new TreeMap<>();
-  private volatile @Nullable String resetText;
+  private volatile @Nullable String ownGeneration;
+  // Guarded by this: engines that start later are still to be told.
+  private boolean mustDisown;
   private boolean closed;
 
   /**
@@ -93,14 +96,16 @@ public final class EngineSession implements AutoCloseable {
   /**
    * Registers a worker.
    *
+   * @param identity what it said of its model
    * @throws ProtocolException when it is not as the engine said, or its slots cannot be had
    */
-  public OpenedWorker openWorker(WorkerFields worker) throws ProtocolException {
-    return openWorker(worker, EngineBlocks.MOST_SLOTS);
+  public OpenedWorker openWorker(WorkerFields worker, IdentityMessage identity)
+      throws ProtocolException {
+    return openWorker(worker, identity, EngineBlocks.MOST_SLOTS);
   }
 
-  private synchronized OpenedWorker openWorker(WorkerFields worker, int mostSlots)
-      throws ProtocolException {
+  private synchronized OpenedWorker openWorker(
+      WorkerFields worker, IdentityMessage identity, int mostSlots) throws ProtocolException {
     int rank = worker.rank();
     if (rank >= fields.tpSize()) {
       throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
@@ -111,10 +116,14 @@ public final class EngineSession implements AutoCloseable {
     try {
       EngineBlocks now = blocks;
       if (now == null) {
-        now = new EngineBlocks(context, fields, config, worker, mostSlots, generation);
+        now = new EngineBlocks(context, fields, config, worker, identity, mostSlots, generation);
         blocks = now;
       }
-      requireSameBlocks(now, worker);
+      requireSameBlocks(now, worker, identity);
+      if (mustDisown) {
+        mustDisown = false;
+        now.disown();
+      }
       StagingSegment segment = now.segment(fields.mla() ? 0 : rank);
       String hostReason = "";
       @Nullable DeviceCopies copies = null;
@@ -157,14 +166,15 @@ public final class EngineSession implements AutoCloseable {
    * @throws ProtocolException as for {@link #openWorker}; or the engine has several ranks, or no bytes are
    *     kept
    */
-  public OpenedWorker openNamed(NamedFields named) throws ProtocolException {
+  public OpenedWorker openNamed(NamedFields named, IdentityMessage identity)
+      throws ProtocolException {
     if (fields.tpSize() != 1) {
       throw refused(
           "names its blocks by itself and has "
               + fields.tpSize()
               + " ranks: each rank is to be an engine of its own");
     }
-    OpenedWorkerMessage answer = openWorker(named.worker(), named.mostSlots()).answer();
+    OpenedWorkerMessage answer = openWorker(named.worker(), identity, named.mostSlots()).answer();
     EngineBlocks now = registered();
     if (!now.pipeline.keepsBytes()) {
       closeWorker(0);
@@ -173,10 +183,18 @@ public final class EngineSession implements AutoCloseable {
               + now.pipeline.spec()
               + " keeps no bytes: configure a store that does, without use_lite");
     }
-    return new OpenedWorker(0, answer, null, new NamedBlocks(fields.instance(), now));
+    return new OpenedWorker(0, answer, null, new NamedBlocks(fields.instance(), now, this::ownGeneration));
   }
 
-  private void requireSameBlocks(EngineBlocks known, WorkerFields worker) throws ProtocolException {
+  private void requireSameBlocks(
+      EngineBlocks known, WorkerFields worker, IdentityMessage identity) throws ProtocolException {
+    if (!known.identity.equals(EngineBlocks.identity(worker, identity))) {
+      throw refused(
+          String.format(
+              "is another model at its rank %s than at the ranks before it: found %s, and %s there;"
+                  + " all ranks are to load the same files with the same configuration",
+              worker.rank(), EngineBlocks.identity(worker, identity), known.identity));
+    }
     if (!known.layout.equals(worker.layout()) || !known.layoutText.equals(worker.layoutText())) {
       throw refused(
           String.format(
@@ -238,14 +256,37 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
-  /** Nothing that was stored before is found by this engine any more. */
-  public void reset(String unique) {
-    resetText = "reset:" + unique;
+  /**
+   * Nothing that was stored before is found by this engine any more, nor by engines of its model that start
+   * later.
+   *
+   * @param own names the generation of the engine's blocks that begins
+   * @throws ProtocolException when later engines cannot be told
+   */
+  public void reset(String own) throws ProtocolException {
+    useGeneration(own);
+    EngineBlocks now;
+    synchronized (this) {
+      now = blocks;
+      mustDisown = now == null;
+    }
+    try {
+      if (now != null) {
+        now.disown();
+      }
+    } catch (StoreException e) {
+      throw refused("finds nothing of what was stored; but " + e.getMessage());
+    }
   }
 
-  /** What is hashed since the last reset; null before one. */
-  @Nullable String resetText() {
-    return resetText;
+  /** The engine goes on in a generation that it began earlier. */
+  public void useGeneration(String own) {
+    ownGeneration = own;
+  }
+
+  /** The generation of the engine's blocks since it disowned what was stored; null before that. */
+  @Nullable String ownGeneration() {
+    return ownGeneration;
   }
 
   /** What moves blocks; null as long as no rank has registered. */
@@ -327,6 +368,7 @@ public final class EngineSession implements AutoCloseable {
       // Before the free slots: those of what has ended are among them then.
       int holds = now.holds.size();
       int saves = now.saves.size();
+      status.put("model_fingerprint", now.fingerprint());
       status.put("pipeline", now.pipeline.spec().toString());
       status.put("slots", now.slots.size());
       status.put("free_slots", now.slots.free());

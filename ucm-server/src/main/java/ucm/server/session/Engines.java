@@ -11,6 +11,7 @@ import java.util.function.LongSupplier;
 import ucm.api.StoreException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.Generations;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.server.device.DeviceCopies.SharedDevices;
 import ucm.server.protocol.EngineFields;
@@ -29,6 +30,7 @@ public final class Engines implements AutoCloseable {
    * @param segmentPrefix path of staging segments, without what tells them apart
    * @param stagingBytes most bytes of staging for an engine, all its ranks together
    * @param clock monotonic nanoseconds
+   * @param generations which blocks engines have disowned
    */
   record Context(
       StoreCatalog catalog,
@@ -37,16 +39,22 @@ public final class Engines implements AutoCloseable {
       SharedDevices devices,
       String segmentPrefix,
       long stagingBytes,
-      LongSupplier clock) {
+      LongSupplier clock,
+      Generations generations) {
 
     Path segmentPath(int generation, int number) {
       return Path.of(segmentPrefix + Integer.toHexString(generation) + "-" + number);
     }
   }
 
+  /** An engine's name and its launch, as its launch line may name the id of another engine. */
+  private record Key(String instance, String launch) {}
+
+  private record Connected(EngineFields fields, EngineSession session) {}
+
   private final Context context;
   // Guarded by this.
-  private final Map<String, EngineSession> sessions = new LinkedHashMap<>();
+  private final Map<Key, Connected> sessions = new LinkedHashMap<>();
   private final Set<EngineSession> ending = new LinkedHashSet<>();
 
   /**
@@ -69,21 +77,28 @@ public final class Engines implements AutoCloseable {
             new SharedDevices(),
             segmentPrefix,
             stagingBytes,
-            clock);
+            clock,
+            new Generations());
   }
 
   /**
-   * A connection of an engine begins.
+   * A connection of an engine begins. Of two engines with one name, the second one has its launch in its
+   * name here.
    *
+   * @param launch tells an engine from another one of its name; empty when the client does not say
    * @throws ProtocolException when its configuration is bad, or other connections of it said something else
    */
-  public synchronized EngineSession open(EngineFields fields) throws ProtocolException {
-    EngineSession session = sessions.get(fields.instance());
-    if (session == null) {
-      session =
-          new EngineSession(context, fields, config(fields.configName(), fields.config()));
-      sessions.put(fields.instance(), session);
-    } else if (!session.fields().equals(fields)) {
+  public synchronized EngineSession open(EngineFields fields, String launch)
+      throws ProtocolException {
+    Key key = new Key(fields.instance(), launch);
+    Connected connected = sessions.get(key);
+    if (connected == null) {
+      boolean taken = sessions.keySet().stream().anyMatch(one -> one.instance.equals(key.instance));
+      EngineFields own = taken ? fields.as(fields.engineId() + "-" + launch) : fields;
+      UcmConfig config = config(fields.configName(), fields.config());
+      connected = new Connected(fields, new EngineSession(context, own, config));
+      sessions.put(key, connected);
+    } else if (!connected.fields.equals(fields)) {
       throw new ProtocolException(
           ProtocolException.REFUSED_ENGINE,
           String.format(
@@ -91,8 +106,8 @@ public final class Engines implements AutoCloseable {
                   + "model, ranks or configuration: give each engine an id of its own",
               fields.instance()));
     }
-    session.connections++;
-    return session;
+    connected.session.connections++;
+    return connected.session;
   }
 
   /**
@@ -121,7 +136,8 @@ public final class Engines implements AutoCloseable {
    */
   public void release(EngineSession session) {
     synchronized (this) {
-      if (--session.connections > 0 || !sessions.remove(session.fields().instance(), session)) {
+      if (--session.connections > 0
+          || !sessions.values().removeIf(one -> one.session == session)) {
         return;
       }
       ending.add(session);
@@ -149,7 +165,7 @@ public final class Engines implements AutoCloseable {
   private synchronized List<EngineSession> all() {
     // In the order in which they came.
     List<EngineSession> all = new ArrayList<>(ending);
-    all.addAll(sessions.values());
+    sessions.values().forEach(one -> all.add(one.session));
     return all;
   }
 

@@ -1,5 +1,9 @@
 package ucm.server.session;
 
+import java.nio.charset.StandardCharsets;
+import java.security.DigestException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.BitSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
@@ -8,6 +12,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,14 +37,26 @@ public final class NamedBlocks implements AutoCloseable {
 
   private final String engine;
   private final EngineBlocks blocks;
+  private final String model;
+  private final String firstGeneration;
+  private final Supplier<@Nullable String> ownGeneration;
   private final Semaphore questions = new Semaphore(MOST_QUESTIONS);
   private final ExecutorService executor;
   // Guarded by this: what begins after the end would be given back by no one.
   private boolean closed;
 
-  NamedBlocks(String engine, EngineBlocks blocks) {
+  /**
+   * Of a worker that has registered.
+   *
+   * @param ownGeneration says in which generation of blocks the engine is since it disowned others; null
+   *     before that
+   */
+  NamedBlocks(String engine, EngineBlocks blocks, Supplier<@Nullable String> ownGeneration) {
     this.engine = engine;
     this.blocks = blocks;
+    this.ownGeneration = ownGeneration;
+    model = blocks.nameOfModel();
+    firstGeneration = blocks.generation();
     executor =
         Executors.newFixedThreadPool(
             THREADS, Thread.ofPlatform().daemon().name("ucm-serve-named-", 0).factory());
@@ -50,7 +67,8 @@ public final class NamedBlocks implements AutoCloseable {
    *
    * @param answer called once, unless this is closed
    */
-  public void exists(BlockIds ids, IntConsumer answer) {
+  public void exists(BlockIds named, IntConsumer answer) {
+    BlockIds ids = stored(named);
     run(() -> answer.accept(leading(ids)), () -> answer.accept(0));
   }
 
@@ -60,7 +78,8 @@ public final class NamedBlocks implements AutoCloseable {
    *
    * @param answer called once, unless this is closed
    */
-  public void lease(BlockIds ids, Consumer<LeasedMessage> answer) {
+  public void lease(BlockIds named, Consumer<LeasedMessage> answer) {
+    BlockIds ids = stored(named);
     run(() -> load(ids, answer), () -> answer.accept(LeasedMessage.NOTHING));
   }
 
@@ -97,7 +116,8 @@ public final class NamedBlocks implements AutoCloseable {
    *
    * @param answer called once, unless this is closed
    */
-  public void reserve(BlockIds ids, Consumer<ReservedMessage> answer) {
+  public void reserve(BlockIds named, Consumer<ReservedMessage> answer) {
+    BlockIds ids = stored(named);
     run(
         () -> answer.accept(reserve(ids)),
         () -> answer.accept(ReservedMessage.nothing(ids.size())));
@@ -150,6 +170,36 @@ public final class NamedBlocks implements AutoCloseable {
               answer.accept(stored);
             },
             executor);
+  }
+
+  /**
+   * The names under which blocks are stored: the worker's, with the model, as {@code model_fingerprint}
+   * has it, and the generation.
+   */
+  private BlockIds stored(BlockIds named) {
+    String own = ownGeneration.get();
+    String generation = own == null ? firstGeneration : own;
+    byte[] prefix = (model + ";generation:" + generation).getBytes(StandardCharsets.UTF_8);
+    byte[] bytes = named.toBytes();
+    MessageDigest md5 = md5();
+    try {
+      for (int at = 0; at < bytes.length; at += BlockIds.ID_BYTES) {
+        md5.update(prefix);
+        md5.update(bytes, at, BlockIds.ID_BYTES);
+        md5.digest(bytes, at, BlockIds.ID_BYTES);
+      }
+    } catch (DigestException e) {
+      throw new IllegalStateException(e);
+    }
+    return BlockIds.ofBytes(bytes);
+  }
+
+  private static MessageDigest md5() {
+    try {
+      return MessageDigest.getInstance("MD5");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("this Java runtime has no MD5, which names the blocks", e);
+    }
   }
 
   private int leading(BlockIds ids) {

@@ -23,7 +23,6 @@ import ucm.pipeline.connector.SchedulerConnector;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.statistics.HitStatistics;
-import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.LookupMessage.FoundMessage;
@@ -124,8 +123,13 @@ public final class SchedulerSession implements AutoCloseable {
     }
     request.errorEpoch = errorEpoch.get();
     request.loadedTo = 0;
-    PromptVariant variant = variant(message, blocks.layoutText);
-    PromptLookup lookup = connector(blocks).beginLookup(request.prompt(message, variant), computed);
+    SchedulerConnector scheduler = connector(blocks);
+    String own = engine.ownGeneration();
+    if (own != null) {
+      scheduler.useGeneration(own);
+    }
+    PromptLookup lookup =
+        scheduler.beginLookup(request.prompt(message, message.variant()), computed);
     return new LookupTask(
         this,
         blocks,
@@ -184,17 +188,6 @@ public final class SchedulerSession implements AutoCloseable {
           "a handle of request " + request.id + " is used for request " + message.requestId());
     }
     return request;
-  }
-
-  private PromptVariant variant(LookupMessage message, String layoutText) throws ProtocolException {
-    PromptVariant variant = message.variant(layoutText);
-    String resetText = engine.resetText();
-    if (resetText == null) {
-      return variant;
-    }
-    List<String> hashes = new ArrayList<>(variant.multimodalHashes());
-    hashes.add(resetText);
-    return new PromptVariant(variant.loraName(), hashes, variant.cacheSalt());
   }
 
   /** The blocks that were offered, as the connector plans to load them. */

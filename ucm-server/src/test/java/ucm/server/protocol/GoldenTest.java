@@ -1,6 +1,7 @@
 package ucm.server.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -19,8 +20,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.DeviceFields.CopyMessage;
 import ucm.server.protocol.LookupMessage.FoundMessage;
+import ucm.server.protocol.LookupMessage.PlacedInput;
 import ucm.server.protocol.NamedFields.LeasedMessage;
 import ucm.server.protocol.NamedFields.ReservedMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
@@ -73,7 +76,8 @@ final class GoldenTest {
     "lease, 25, 10",
     "reserve, 27, 11",
     "commit, 29, 12",
-    "configuration, 30, 13"
+    "configuration, 30, 13",
+    "identify, 32, 0"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -84,7 +88,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(29)
+          .hasSize(30)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -140,9 +144,32 @@ final class GoldenTest {
     assertThat(message.computedTokens()).isEqualTo(128);
     assertThat(message.promptTokens()).isEqualTo(300);
     assertThat(message.maxOutputTokens()).isEqualTo(16);
-    assertThat(message.variants()).containsExactly("lora:a", "mm:b", "salt:c");
+    assertThat(message.variants()).containsExactly("lora:a", "salt:c");
+    assertThat(message.inputs()).containsExactly(new LookupMessage.PlacedInput("image", 3, 259));
+    assertThat(message.variant())
+        .isEqualTo(
+            new PromptVariant("a", List.of(new PromptVariant.Input("image", 3, 259)), "c"));
     assertThat(message.firstIndex()).isEqualTo(2);
     assertThat(message.tokens()).containsExactly(0, 151_643, Integer.MAX_VALUE);
+  }
+
+  @Test
+  void aLookUpOfAClientThatDoesNotSayWhereAnImageIs() throws Exception {
+    LookupMessage old =
+        new LookupMessage(1, "a", 0, 0, 0, List.of("mm:b"), 0, new int[0], List.of());
+    assertThat(old.variant().inputs())
+        .containsExactly(new PromptVariant.Input("b", 0, Integer.MAX_VALUE));
+    LookupMessage bad =
+        new LookupMessage(
+            1, "a", 0, 0, 0, List.of(), 0, new int[0], List.of(new PlacedInput("", 4, 4)));
+    assertThatThrownBy(bad::variant).hasMessageContaining("found '' from 4 to 4");
+  }
+
+  @Test
+  void whatTellsAnEngineFromOthers() throws Exception {
+    assertThat(new FrameReader(read("identify").body()).record(IdentityMessage.class))
+        .isEqualTo(new IdentityMessage("1a2b3", "config", "weights", "second"));
+    assertThat(new FrameReader(read("reset").body()).string()).isEqualTo("second");
   }
 
   @Test
@@ -298,6 +325,7 @@ final class GoldenTest {
         assertThat(e.code()).isEqualTo(ProtocolException.BAD_MESSAGE);
       }
     }
-    assertThat(read).isEmpty();
+    // Without the inputs it is whole, as older clients send it.
+    assertThat(read).containsExactly("up to 83");
   }
 }

@@ -17,6 +17,8 @@ import ucm.pipeline.hash.BlockHasher;
  *     dumps for all
  * @param blockTokens tokens of a block
  * @param kv bytes of a block on one rank
+ * @param identity what else the bytes depend on; part of every block's id, as far as {@code
+ *     model_fingerprint} says
  */
 public record EngineSpec(
     String instance,
@@ -25,7 +27,8 @@ public record EngineSpec(
     int tpSize,
     boolean mla,
     int blockTokens,
-    KvLayout kv) {
+    KvLayout kv,
+    KvIdentity identity) {
 
   /** Checks what the hasher does not check. */
   public EngineSpec {
@@ -38,6 +41,21 @@ public record EngineSpec(
           "a block of the engine is a block of UCM and has 1 to %s tokens; found %s"
               .formatted(BlockHasher.MAX_BLOCK_TOKENS, blockTokens));
     }
+  }
+
+  /**
+   * An engine that says nothing of its model but the name. Whoever changes the model under its name, or
+   * starts an engine with another configuration of it, must have the old blocks removed.
+   */
+  public EngineSpec(
+      String instance,
+      String model,
+      String dtype,
+      int tpSize,
+      boolean mla,
+      int blockTokens,
+      KvLayout kv) {
+    this(instance, model, dtype, tpSize, mla, blockTokens, kv, KvIdentity.NONE);
   }
 
   /** How many parts of a block are stored, each under an id of its own: one a rank, with MLA one. */

@@ -33,7 +33,7 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
   private static final Pattern TEMP =
       Pattern.compile("[0-9a-f]{32}(?:\\.(.+)-[0-9a-f]{10})?\\.tmp");
   private static final Set<String> OWN =
-      Set.of(BlockPaths.WRITERS, BlockPaths.QUARANTINE, BlockPaths.GC);
+      Set.of(BlockPaths.WRITERS, BlockPaths.QUARANTINE, BlockPaths.GC, BlockPaths.GENERATIONS);
 
   /**
    * Looks into a directory.

@@ -26,6 +26,9 @@ public final class BlockPaths {
   /** Folder, within a directory, of what the collectors of several processes share. */
   public static final String GC = ".gc";
 
+  /** Folder, within a directory, where the connector keeps which blocks engines have disowned. */
+  public static final String GENERATIONS = ".generations";
+
   /** The end of the name of a file that is being written. */
   public static final String TEMP_SUFFIX = ".tmp";
 
