@@ -86,7 +86,8 @@ class ConfigCheckTest {
   @Test
   void bufferOfNoBytesIsAnError() throws IOException {
     Checked checked = check("Cache|Posix", directories() + "\ncache_buffer_capacity_gb: 0", "");
-    assertThat(checked.text()).contains("cache_buffer_capacity_gb: found 0; allowed is a number, more than 0");
+    assertThat(checked.text())
+        .contains("cache_buffer_capacity_gb: found 0; allowed is a number, more than 0");
     assertThat(checked.exitCode()).isEqualTo(2);
   }
 

@@ -165,10 +165,13 @@ class LiteModeTest {
     assertThat(lines.list)
         .extracting(ILoggingEvent::getFormattedMessage)
         .contains(
-            "request_id: trace-1, total_blocks_num: 4, hit hbm: 0, hit external: 0, total tokens: 2048",
-            "request_id: trace-2, total_blocks_num: 4, hit hbm: 0, hit external: 4, total tokens: 2048",
+            "request_id: trace-1, total_blocks_num: 4, hit hbm: 0, hit external: 0, total tokens:"
+                + " 2048",
+            "request_id: trace-2, total_blocks_num: 4, hit hbm: 0, hit external: 4, total tokens:"
+                + " 2048",
             "req external hit rate: 1.00, total external hit rate: 0.50",
-            "request_id: trace-3, total_blocks_num: 4, hit hbm: 0, hit external: 4, total tokens: 2048",
+            "request_id: trace-3, total_blocks_num: 4, hit hbm: 0, hit external: 4, total tokens:"
+                + " 2048",
             "req external hit rate: 1.00, total external hit rate: 0.67");
   }
 

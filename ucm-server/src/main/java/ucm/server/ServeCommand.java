@@ -83,8 +83,8 @@ public final class ServeCommand implements Subcommand {
       names = "--log",
       paramLabel = "FILE",
       description =
-          "log into this file instead of to the standard error; begun again at 16 MiB, and two older"
-              + " ones are kept as FILE.1 and FILE.2")
+          "log into this file instead of to the standard error; begun again at 16 MiB, and two"
+              + " older ones are kept as FILE.1 and FILE.2")
   private @Nullable Path log;
 
   @Override

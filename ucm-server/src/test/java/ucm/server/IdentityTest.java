@@ -137,9 +137,7 @@ final class IdentityTest {
     try (TestClient scheduler = TestClient.admitted(daemon.socket, TestClient.SCHEDULER);
         TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
       scheduler.openScheduler("early", 1, false, daemon.yaml);
-      Frame _ =
-          scheduler.ask(
-              scheduler.begin(MessageType.RESET).string("first"), MessageType.DONE);
+      Frame _ = scheduler.ask(scheduler.begin(MessageType.RESET).string("first"), MessageType.DONE);
       worker.identify(model("a"));
       worker.openWorker("early", 1, false, daemon.yaml, 0, TestEngine.TENSOR);
       assertThat(scheduler.lookup(1, 0, PROMPT).tokens()).isZero();

@@ -87,8 +87,7 @@ final class RoomTest {
   }
 
   @Test
-  void anEngineThatStartsAgainWithAnotherConfigurationGetsTheRoomOfTheOneBefore()
-      throws Exception {
+  void anEngineThatStartsAgainWithAnotherConfigurationGetsTheRoomOfTheOneBefore() throws Exception {
     try (TestDaemon daemon = daemon()) {
       register(daemon, "first", daemon.yaml);
       register(daemon, "changed", daemon.yaml + "# changed\n");

@@ -372,8 +372,7 @@ final class ServeTest {
           .hasMessageContaining("storage_backends: found \"kv/a\", which is relative")
           .hasMessageContaining("write the whole path");
     }
-    assertThat(
-            Engines.config("/etc/ucm.yaml", yaml).storeConfig().get(CommonKeys.STORAGE_BACKENDS))
+    assertThat(Engines.config("/etc/ucm.yaml", yaml).storeConfig().get(CommonKeys.STORAGE_BACKENDS))
         .containsExactly("/etc/kv/a");
   }
 

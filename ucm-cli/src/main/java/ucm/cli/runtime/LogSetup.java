@@ -144,7 +144,13 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
       PrivateAppender file = new PrivateAppender(held, opened -> {});
       return Optional.of(
           rolling(
-              context, file, name + ".log", name, ".%i.log", limits.maxFileBytes(), limits.maxFiles()));
+              context,
+              file,
+              name + ".log",
+              name,
+              ".%i.log",
+              limits.maxFileBytes(),
+              limits.maxFiles()));
     } catch (IOException | InvalidPathException e) {
       System.err.println(
           String.format(

@@ -122,7 +122,9 @@ class LogLinesTest {
       scheduler.matchedTokens(PromptRequest.of("cmpl-1", prompt, 1), 16);
       scheduler.matchedTokens(PromptRequest.of("cmpl-2", new int[19], 1), 0);
     }
-    lines.requireOne("I", "request_id: cmpl-1, total_blocks_num: 3, hit hbm: 1, hit external: 0, total tokens: 50");
+    lines.requireOne(
+        "I",
+        "request_id: cmpl-1, total_blocks_num: 3, hit hbm: 1, hit external: 0, total tokens: 50");
     lines.requireOne(
         "I",
         "request_id: cmpl-2, 19 tokens are fewer than persist_token_threshold 20: look-up, load and"
@@ -149,7 +151,9 @@ class LogLinesTest {
         assertThat(scheduler.matchedTokens(PromptRequest.of("cmpl-4", prompt, 1), 0)).isZero();
       }
     }
-    lines.requireOne("I", "request_id: cmpl-3, total_blocks_num: 3, hit hbm: 0, hit external: 3, total tokens: 50");
+    lines.requireOne(
+        "I",
+        "request_id: cmpl-3, total_blocks_num: 3, hit hbm: 0, hit external: 3, total tokens: 50");
     lines.requireOne(
         "I",
         "request_id: cmpl-3, hit_ratio 0\\.5 of 50 prompt tokens: 1 of 3 external hit blocks are"

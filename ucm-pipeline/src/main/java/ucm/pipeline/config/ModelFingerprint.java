@@ -6,13 +6,15 @@ import java.util.Locale;
 public enum ModelFingerprint {
   /** By what is in its weights, and by its effective configuration. */
   WEIGHTS(
-      "by what is in the model's files and by its effective configuration, where the engine says them"),
+      "by what is in the model's files and by its effective configuration, where the engine says"
+          + " them"),
   /** By its name or path, and by its effective configuration. */
-  CONFIG("by the model's name or path and by its effective configuration, where the engine says it"),
+  CONFIG(
+      "by the model's name or path and by its effective configuration, where the engine says it"),
   /** By its name or path alone, as the original does. */
   PATH(
-      "by the model's name or path alone, as the original does: remove the blocks when its weights or its"
-          + " configuration change");
+      "by the model's name or path alone, as the original does: remove the blocks when its weights"
+          + " or its configuration change");
 
   private final String meaning;
 

@@ -27,7 +27,8 @@ final class RelativePaths {
       return read;
     }
     return changed(
-        read, (setting, paths) -> at(setting, paths.stream().map(path -> in(folder, path)).toList()));
+        read,
+        (setting, paths) -> at(setting, paths.stream().map(path -> in(folder, path)).toList()));
   }
 
   /**

@@ -51,8 +51,7 @@ public final class Generations {
     }
 
     Generation latest(Generation other) {
-      return other.number > number
-              || (other.number == number && other.text.compareTo(text) > 0)
+      return other.number > number || (other.number == number && other.text.compareTo(text) > 0)
           ? other
           : this;
     }

@@ -131,8 +131,7 @@ class UcmConfigTest {
                 "storage_backends",
                 List.of(folder + "/far", "/whole/too")));
     assertThat(read.settings().metricsConfigPath()).contains(folder.resolve("metrics.yaml"));
-    assertThat(read.storeConfig().origin(CommonKeys.STORAGE_BACKENDS))
-        .hasToString(file + ":5:21");
+    assertThat(read.storeConfig().origin(CommonKeys.STORAGE_BACKENDS)).hasToString(file + ":5:21");
     String text = Files.readString(file);
     assertThat(UcmConfig.received(file.toString(), text)).isEqualTo(read);
     assertThatThrownBy(() -> UcmConfig.received("launch line", text))

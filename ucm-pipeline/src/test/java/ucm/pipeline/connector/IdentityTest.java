@@ -56,8 +56,7 @@ class IdentityTest {
           WorkerConnector worker = setup.worker(rank, memory.caches(), store)) {
         int[] none = {};
         RequestPlan plan = new RequestPlan("r", BlockIds.empty(), none, ids, numbers, none);
-        TestEngines.step(
-            worker, new StepPlan(List.of(plan)), TestEngines.LayerComputation.NONE);
+        TestEngines.step(worker, new StepPlan(List.of(plan)), TestEngines.LayerComputation.NONE);
       }
     }
   }
@@ -128,12 +127,7 @@ class IdentityTest {
   @ParameterizedTest(name = "{0}")
   @MethodSource("changes")
   void oneThingIsChanged(
-      String what,
-      EngineSpec spec,
-      PromptVariant variant,
-      int byPath,
-      int byConfig,
-      int byWeights)
+      String what, EngineSpec spec, PromptVariant variant, int byPath, int byConfig, int byWeights)
       throws InterruptedException {
     List<String> modes = List.of("path", "config", "weights");
     int[] expected = {byPath, byConfig, byWeights};

@@ -104,8 +104,7 @@ public final class RemoteScheduler implements AutoCloseable {
     try {
       FrameReader told =
           DaemonConnection.await(
-              daemon.ask(MessageType.RESET, to -> to.string(own), MessageType.DONE),
-              LOOKUP_MILLIS);
+              daemon.ask(MessageType.RESET, to -> to.string(own), MessageType.DONE), LOOKUP_MILLIS);
       isUntold = told == null;
     } catch (ProtocolException e) {
       isUntold = false;

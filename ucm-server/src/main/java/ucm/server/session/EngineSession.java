@@ -183,11 +183,12 @@ public final class EngineSession implements AutoCloseable {
               + now.pipeline.spec()
               + " keeps no bytes: configure a store that does, without use_lite");
     }
-    return new OpenedWorker(0, answer, null, new NamedBlocks(fields.instance(), now, this::ownGeneration));
+    return new OpenedWorker(
+        0, answer, null, new NamedBlocks(fields.instance(), now, this::ownGeneration));
   }
 
-  private void requireSameBlocks(
-      EngineBlocks known, WorkerFields worker, IdentityMessage identity) throws ProtocolException {
+  private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)
+      throws ProtocolException {
     if (!known.identity.equals(EngineBlocks.identity(worker, identity))) {
       throw refused(
           String.format(

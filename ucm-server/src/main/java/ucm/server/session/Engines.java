@@ -136,8 +136,7 @@ public final class Engines implements AutoCloseable {
    */
   public void release(EngineSession session) {
     synchronized (this) {
-      if (--session.connections > 0
-          || !sessions.values().removeIf(one -> one.session == session)) {
+      if (--session.connections > 0 || !sessions.values().removeIf(one -> one.session == session)) {
         return;
       }
       ending.add(session);

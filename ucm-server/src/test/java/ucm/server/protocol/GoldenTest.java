@@ -147,8 +147,7 @@ final class GoldenTest {
     assertThat(message.variants()).containsExactly("lora:a", "salt:c");
     assertThat(message.inputs()).containsExactly(new LookupMessage.PlacedInput("image", 3, 259));
     assertThat(message.variant())
-        .isEqualTo(
-            new PromptVariant("a", List.of(new PromptVariant.Input("image", 3, 259)), "c"));
+        .isEqualTo(new PromptVariant("a", List.of(new PromptVariant.Input("image", 3, 259)), "c"));
     assertThat(message.firstIndex()).isEqualTo(2);
     assertThat(message.tokens()).containsExactly(0, 151_643, Integer.MAX_VALUE);
   }

@@ -71,7 +71,8 @@ class CacheHealthCheckTest {
     assertThat(only().status()).isEqualTo(Status.OK);
     values.put("local_rank_size", 3);
     assertThat(only().status()).isEqualTo(Status.FAILED);
-    assertThat(only().advice()).isEqualTo("write cache_buffer_capacity_gb: 0.6, or use a machine with more memory");
+    assertThat(only().advice())
+        .isEqualTo("write cache_buffer_capacity_gb: 0.6, or use a machine with more memory");
   }
 
   @Test

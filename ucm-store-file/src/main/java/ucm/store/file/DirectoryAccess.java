@@ -23,8 +23,8 @@ final class DirectoryAccess {
 
   private static final int MOST_FOLDERS = 256;
   private static final String ADVICE =
-      "blocks are for the user that wrote them: run all engines that share the directory with one user"
-          + " id (runAsUser in Kubernetes), or give each a directory of its own";
+      "blocks are for the user that wrote them: run all engines that share the directory with one"
+          + " user id (runAsUser in Kubernetes), or give each a directory of its own";
 
   private DirectoryAccess() {}
 

@@ -164,7 +164,8 @@ public final class FileHealthCheck {
 
   private static String reason(IOException e) {
     return switch (e) {
-      case AccessDeniedException denied -> "user " + DirectoryAccess.userId() + " may not, by " + denied.getFile();
+      case AccessDeniedException denied ->
+          "user " + DirectoryAccess.userId() + " may not, by " + denied.getFile();
       case FileSystemException named when named.getReason() != null -> named.getReason();
       default -> e.toString();
     };

@@ -74,7 +74,8 @@ class EngineIT {
         .anyMatch(
             line ->
                 line.endsWith(
-                    "request_id: request-1, total_blocks_num: 20, hit hbm: 0, hit external: 20, total tokens: 320"));
+                    "request_id: request-1, total_blocks_num: 20, hit hbm: 0, hit external: 20,"
+                        + " total tokens: 320"));
   }
 
   @ParameterizedTest
@@ -168,6 +169,7 @@ class EngineIT {
         .anyMatch(
             line ->
                 line.contains(
-                    "request_id: request-1, total_blocks_num: 20, hit hbm: 0, hit external: 0, total tokens: 320"));
+                    "request_id: request-1, total_blocks_num: 20, hit hbm: 0, hit external: 0,"
+                        + " total tokens: 320"));
   }
 }

@@ -51,7 +51,8 @@ public final class WriterName implements AutoCloseable {
           file.close();
           // This file system has no locks: a name that no other writer has.
           return new WriterName(
-              lock, wanted + "-" + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextInt()));
+              lock,
+              wanted + "-" + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextInt()));
         }
         if (isLocked) {
           HELD.put(lock, file);

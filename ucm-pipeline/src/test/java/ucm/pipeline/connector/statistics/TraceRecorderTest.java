@@ -239,7 +239,8 @@ class TraceRecorderTest {
       }
       try (Stream<Path> files = Files.list(place)) {
         List<String> lines =
-            Files.readAllLines(files.filter(file -> file.toString().endsWith(".log")).findFirst().orElseThrow());
+            Files.readAllLines(
+                files.filter(file -> file.toString().endsWith(".log")).findFirst().orElseThrow());
         assertThat(lines).hasSize(3);
         assertThat(lines.get(1))
             .contains(", request_id: a, input_length: 8, output_length: 7, ", IDS.hex(1));

@@ -200,7 +200,11 @@ public record CacheConfig(
         config.warn(
             capacity.isPresent() ? CAPACITY_GB : BUFFER_SIZE,
             "is %s GiB, and this machine has %s: no pipeline opens here with it; write %s: %s"
-                .formatted(plain(set.get()), plain(total / GIB), CAPACITY_GB.name(), plain(fitting(total))));
+                .formatted(
+                    plain(set.get()),
+                    plain(total / GIB),
+                    CAPACITY_GB.name(),
+                    plain(fitting(total))));
       }
       return set.get();
     }
@@ -227,7 +231,10 @@ public record CacheConfig(
   }
 
   private static String plain(double gib) {
-    return BigDecimal.valueOf(gib).setScale(1, RoundingMode.FLOOR).stripTrailingZeros().toPlainString();
+    return BigDecimal.valueOf(gib)
+        .setScale(1, RoundingMode.FLOOR)
+        .stripTrailingZeros()
+        .toPlainString();
   }
 
   /**

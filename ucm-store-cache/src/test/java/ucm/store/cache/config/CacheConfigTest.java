@@ -173,8 +173,7 @@ final class CacheConfigTest {
     assertThat(CacheConfig.from(both).capacityGb()).isEqualTo(2);
     assertThat(both.problems().getFirst().message()).contains("no effect");
     assertThat(
-            CacheConfig.from(
-                    StoreConfig.of(Map.of("store_pipeline", "Cache|Posix")), memory(1024))
+            CacheConfig.from(StoreConfig.of(Map.of("store_pipeline", "Cache|Posix")), memory(1024))
                 .capacityGb())
         .isEqualTo(32);
   }
