@@ -59,12 +59,21 @@ final class TraceCommand extends CliCommand {
   @Command(
       name = "anonymize",
       description = {
-        "Writes a trace without what could identify anyone: block ids become 0, 1, 2, ... in the"
-            + " order first seen, request ids the place of the request, and time begins at 0.",
+        "Writes a trace in the order of time, without what could identify anyone: block ids become"
+            + " 0, 1, 2, ... in the order first seen, request ids the place of the request, and"
+            + " time begins at 0.",
         "Lengths, gaps and which prompts share a prefix stay: they are what an analysis needs."
       })
   void anonymize(@Mixin TraceInputOptions inputs, @Mixin TraceOutputOptions output) {
-    output.write(/* renumber= */ false, writer -> inputs.read(TraceEdits.anonymized(writer)));
+    output.write(
+        /* renumber= */ false,
+        writer -> {
+          // The earliest request need not be the first.
+          try (TraceMerge merge = new TraceMerge(/* separate= */ false, /* aligned= */ true)) {
+            inputs.read(merge);
+            merge.writeTo(TraceEdits.anonymized(writer));
+          }
+        });
   }
 
   @Command(

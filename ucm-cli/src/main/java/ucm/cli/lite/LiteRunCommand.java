@@ -91,7 +91,10 @@ final class LiteRunCommand extends JsonCommand {
     }
   }
 
-  /** Asks the scheduler side of an engine, made at the first request, which says how long a block is. */
+  /**
+   * Asks the scheduler side of an engine, made at the first request, which says how long a block
+   * is.
+   */
   private void ask(TraceRequest next, IntFunction<SchedulerConnector> engines) {
     if (requests == limit) {
       return;
@@ -127,7 +130,7 @@ final class LiteRunCommand extends JsonCommand {
 
     /** As many tokens as the request has; which ones they are does not matter. */
     int[] prompt(TraceRequest request) {
-      ids = StoreReplay.storeIds(request);
+      ids = StoreReplay.storeIds(request, 0);
       return new int[request.inputTokens()];
     }
 

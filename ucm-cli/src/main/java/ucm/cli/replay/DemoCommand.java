@@ -170,7 +170,12 @@ public final class DemoCommand extends JsonCommand {
         prompts < 1 || blocksPerPrompt < 1,
         "--prompts is 1 or more and --input-len %s or more; found %s and %s"
             .formatted(BLOCK_TOKENS, prompts, inputLen));
-    long total = Math.multiplyExact((long) prompts * blocksPerPrompt, layout.blockSize());
+    long blocks = (long) prompts * blocksPerPrompt;
+    UsageException.when(
+        blocks > Long.MAX_VALUE / 2 / layout.blockSize(),
+        "--prompts %,d and --input-len %,d are %,d blocks of %,d bytes, more than any disk holds: ask for less"
+            .formatted(prompts, inputLen, blocks, layout.blockSize()));
+    long total = blocks * layout.blockSize();
     try (Cleanup cleanup = new Cleanup()) {
       UcmConfig ucm = config == null ? inNewFolder(cleanup, layout, total) : UcmConfig.read(config);
       ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine);

@@ -84,6 +84,7 @@ public final class ExplainCommand extends JsonCommand {
     UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
     EngineConfig.tellUnused(given, err());
     StoreCatalog catalog = plugins.catalog();
+    inputs.check();
     try (Cleanup cleanup = new Cleanup()) {
       boolean isLite = given.settings().useLite();
       boolean isApart = isLite || PipelineProbe.hasDirectories(given, catalog);

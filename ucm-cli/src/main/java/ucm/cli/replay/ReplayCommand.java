@@ -72,6 +72,7 @@ public final class ReplayCommand extends JsonCommand {
     UcmConfig ucm = pipelines.read();
     Duration timeout = EngineConfig.taskTimeout(ucm);
     EngineConfig.tellUnused(ucm, err());
+    inputs.check();
     try (Cleanup cleanup = new Cleanup()) {
       EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
       StoreMetrics scope = metrics.open(ucm, cleanup, err()).scope(engine.model(), "0");

@@ -12,8 +12,8 @@ import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.connector.HitPolicy;
 
 /**
- * Sends the requests of a trace through a store, one after the other, up to some number of them; closes
- * the store in the end. Used by one thread.
+ * Sends the requests of a trace through a store, one after the other, up to some number of them;
+ * closes the store in the end. Used by one thread.
  */
 public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
 
@@ -26,6 +26,8 @@ public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
   private final long limit;
   private final ConnectorSettings settings;
   private long requests;
+  // Of the first request of the trace, for ids that only count.
+  private long salt;
 
   /** With a limit of each task, and settings that say how much of what is found is used. */
   StoreReplay(
@@ -43,7 +45,9 @@ public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
     if (requests == limit) {
       return;
     }
-    requests++;
+    if (requests++ == 0) {
+      salt = saltOf(request);
+    }
     try {
       serve(request, new HitPolicy(settings, request.blockTokens()));
     } catch (InterruptedException e) {
@@ -72,15 +76,39 @@ public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
     return request.requestId().isEmpty() ? "trace-" + number : request.requestId();
   }
 
+  /** The ids under which the blocks of a request of this trace are stored. */
+  final BlockIds storeIds(TraceRequest request) {
+    return storeIds(request, salt);
+  }
+
   /**
-   * The ids under which the request's blocks are stored. Ids of traces that count from 0 are spread
-   * over all 16 bytes, as hashes are, because stores choose folders by their digits.
+   * What tells the ids of a trace, which may only count from 0, from those of another one: its
+   * block size and its first request.
    */
-  public static BlockIds storeIds(TraceRequest request) {
+  public static long saltOf(TraceRequest first) {
+    long salt = mix(first.blockTokens());
+    salt = mix(salt ^ Double.doubleToLongBits(first.timestampMillis()));
+    salt = mix(salt ^ first.inputTokens());
+    salt = mix(salt ^ first.outputTokens());
+    salt = mix(salt ^ first.requestId().hashCode());
+    for (long word : first.packedBlockIds()) {
+      salt = mix(salt ^ word);
+    }
+    return salt;
+  }
+
+  /**
+   * The ids under which a request's blocks are stored. Ids of traces that count from 0 are told
+   * from those of other traces, and spread over all 16 bytes, as hashes are, because stores choose
+   * folders by their digits.
+   *
+   * @param salt of the trace; see {@link #saltOf}
+   */
+  public static BlockIds storeIds(TraceRequest request, long salt) {
     long[] words = request.packedBlockIds();
     for (int i = 0; i < words.length; i += 2) {
       if (words[i] == 0) {
-        words[i] = mix(words[i + 1]);
+        words[i] = mix(words[i + 1] ^ salt);
         words[i + 1] = mix(~words[i + 1]);
       }
     }

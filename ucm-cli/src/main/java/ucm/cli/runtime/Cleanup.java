@@ -2,6 +2,7 @@ package ucm.cli.runtime;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -19,8 +20,9 @@ import ucm.lite.trace.FileFault;
 
 /**
  * What a command must undo before the process ends, however it ends: normally, by an error, or by
- * Ctrl-C. Last in, first undone, each once; folders at the end. After Ctrl-C the command goes on until it
- * meets what was closed under it, and may make files meanwhile: folders wait for it to leave. Thread-safe.
+ * Ctrl-C. Last in, first undone, each once; folders at the end. After Ctrl-C the command goes on
+ * until it meets what was closed under it, and may make files meanwhile: folders wait for it to
+ * leave. Thread-safe.
  */
 public final class Cleanup implements AutoCloseable {
 
@@ -59,15 +61,32 @@ public final class Cleanup implements AutoCloseable {
     return thing;
   }
 
-  /** Makes a folder that only this user can read, and removes it with all it holds. */
+  /**
+   * Makes a folder that only this user can read, and removes it with all it holds; and those above
+   * it that were not there before, where nothing else is in them.
+   */
   public synchronized Path folder(Path parent, String prefix) {
+    Path existing = Room.nearest(parent);
     try {
       Path folder = Files.createTempDirectory(Files.createDirectories(parent), prefix);
-      folders.push(() -> delete(folder));
+      folders.push(() -> deleteUpTo(folder, existing));
       return folder;
     } catch (IOException e) {
       throw new UncheckedIOException(
           "cannot make a folder in " + parent + ": " + FileFault.of(e), e);
+    }
+  }
+
+  private static void deleteUpTo(Path folder, Path existing) throws IOException {
+    delete(folder);
+    Path above = folder.toAbsolutePath().getParent();
+    try {
+      while (above != null && !above.equals(existing)) {
+        Files.deleteIfExists(above);
+        above = above.getParent();
+      }
+    } catch (DirectoryNotEmptyException _) {
+      // Something else is there by now.
     }
   }
 

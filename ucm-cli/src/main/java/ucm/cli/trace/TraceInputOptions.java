@@ -46,6 +46,41 @@ public final class TraceInputOptions {
     return read(visitor, inputs);
   }
 
+  /**
+   * Reads up to the first request, and forgets it: what cannot be read is told before a command
+   * begins what takes long. Standard input, which can be read only once, is left alone.
+   */
+  public void check() {
+    for (String input : inputs) {
+      if (!input.equals("-")) {
+        try {
+          reader()
+              .read(
+                  List.of(input),
+                  request -> {
+                    throw new FirstRequest();
+                  });
+        } catch (FirstRequest _) {
+          // This is one that can be read.
+        }
+      }
+    }
+  }
+
+  private TraceReader reader() {
+    return UsageException.accepted(
+        () -> new TraceReader(maxBadLines, TraceReader.MAX_LINE_BYTES, blockTokens, System.in));
+  }
+
+  /** Ends a reading. */
+  private static final class FirstRequest extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    FirstRequest() {
+      super(null, null, false, false);
+    }
+  }
+
   /** Reads the inputs one by one; they need not have one format. */
   public void readEach(Runnable beforeEach, TraceVisitor visitor) {
     for (String input : inputs) {
@@ -55,9 +90,7 @@ public final class TraceInputOptions {
   }
 
   private TraceReadReport read(TraceVisitor visitor, List<String> chosen) {
-    TraceReader reader =
-        UsageException.accepted(
-            () -> new TraceReader(maxBadLines, TraceReader.MAX_LINE_BYTES, blockTokens, System.in));
+    TraceReader reader = reader();
     TraceReadReport report;
     try (Progress progress = new Progress("requests", 0)) {
       report = reader.read(chosen, new Watched(visitor, progress));

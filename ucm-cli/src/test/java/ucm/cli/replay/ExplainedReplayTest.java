@@ -74,7 +74,7 @@ class ExplainedReplayTest {
   }
 
   private static BlockIds ids(long... blocks) {
-    return StoreReplay.storeIds(request(BLOCK_TOKENS * blocks.length, blocks));
+    return StoreReplay.storeIds(request(BLOCK_TOKENS * blocks.length, blocks), 0);
   }
 
   private RequestFunnel serve(ExplainedReplay replay, TraceRequest request) {

@@ -20,21 +20,19 @@ public final class TraceEdits {
   }
 
   /**
-   * Takes out what could identify anyone: block ids become 0, 1, 2, ... in the order first seen,
-   * request ids the place of the request, and time begins at 0. Lengths and gaps stay.
+   * Takes out what could identify anyone but times: block ids become 0, 1, 2, ... in the order
+   * first seen, request ids the place of the request. Lengths stay.
    */
   public static TraceVisitor anonymized(TraceVisitor next) {
     return new TraceVisitor() {
       private final BlockTable index = new BlockTable(1 << 10);
-      private double start = -1;
       private long number;
 
       @Override
       public void request(TraceRequest request) {
-        start = start < 0 ? request.timestampMillis() : start;
         next.request(
             new TraceRequest(
-                Math.max(0, request.timestampMillis() - start),
+                request.timestampMillis(),
                 Long.toString(number++),
                 request.inputTokens(),
                 request.outputTokens(),

@@ -1,6 +1,7 @@
 package ucm.lite.edit;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -13,8 +14,8 @@ import ucm.platform.table.BlockTable;
 
 /**
  * Brings the requests of several traces into the order of time. They are kept until all are there:
- * its request id, 27 to 46 bytes a distinct block, and 36 bytes a request and 4 a reference, beyond a
- * bound in temporary files. Requests of the same time keep the order they came in.
+ * its request id, 27 to 46 bytes a distinct block, and 36 bytes a request and 4 a reference, beyond
+ * a bound in temporary files. Requests of the same time keep the order they came in.
  */
 public final class TraceMerge implements TraceVisitor, AutoCloseable {
   private final boolean separate;
@@ -23,9 +24,11 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
   private final RecordedTrace all = new RecordedTrace(index);
   private final List<String> requestIds = new ArrayList<>();
   private final NumberedRequest cursor = new NumberedRequest();
+  // Of the first request of each source that has any, and the earliest time of that source.
+  private final List<Integer> firstOfSource = new ArrayList<>();
+  private final List<Double> starts = new ArrayList<>();
   private int source;
-  // Not a number before the first request of a source.
-  private double start = Double.NaN;
+  private boolean begins = true;
 
   /**
    * An empty merge.
@@ -40,14 +43,17 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
 
   public void nextSource() {
     source++;
-    start = Double.NaN;
+    begins = true;
   }
 
   @Override
   public void request(TraceRequest request) {
-    if (Double.isNaN(start)) {
-      start = aligned ? request.timestampMillis() : 0;
+    if (begins) {
+      firstOfSource.add(all.requests());
+      starts.add(Double.POSITIVE_INFINITY);
+      begins = false;
     }
+    starts.set(starts.size() - 1, Math.min(starts.getLast(), request.timestampMillis()));
     if (all.blockTokens() > 0
         && request.blockCount() > 0
         && request.blockTokens() != all.blockTokens()) {
@@ -63,7 +69,7 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
       cursor.add(index.put(request.blockIdHigh(i) ^ salt, request.blockIdLow(i)));
     }
     cursor.describe(request);
-    cursor.timestampMillis = Math.max(0, request.timestampMillis() - start);
+    cursor.timestampMillis = request.timestampMillis();
     all.add(cursor);
     requestIds.add(request.requestId());
   }
@@ -76,7 +82,7 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
     List<Integer> order =
         IntStream.range(0, all.requests())
             .boxed()
-            .sorted(Comparator.comparingDouble(all::timestampMillis))
+            .sorted(Comparator.comparingDouble(this::timestampMillis))
             .toList();
     for (int request : order) {
       all.read(request, cursor);
@@ -88,13 +94,22 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
       }
       next.request(
           new TraceRequest(
-              cursor.timestampMillis,
+              timestampMillis(request),
               requestIds.get(request),
               cursor.inputTokens,
               cursor.outputTokens,
               Math.max(1, cursor.blockTokens),
               ids));
     }
+  }
+
+  /** When a request is in the merged trace; aligned, the earliest of its source is at 0. */
+  private double timestampMillis(int request) {
+    if (!aligned) {
+      return all.timestampMillis(request);
+    }
+    int found = Collections.binarySearch(firstOfSource, request);
+    return all.timestampMillis(request) - starts.get(found >= 0 ? found : -found - 2);
   }
 
   @Override

@@ -88,9 +88,9 @@ public final class KvModels {
   }
 
   /**
-   * The language part, which models that also see or hear keep further down; it has the data types of
-   * the whole where it names none. One that only says what differs from its type has no layers, and
-   * is passed over.
+   * The language part, which models that also see or hear keep further down; it has the data types
+   * of the whole where it names none. One that only says what differs from its type has no layers,
+   * and is passed over.
    */
   private static JsonNode languagePart(JsonNode config) {
     for (String part : LANGUAGE_PARTS) {
@@ -125,7 +125,7 @@ public final class KvModels {
     int layers = config.required(ModelConfig.LAYERS);
     int hidden = config.required(ModelConfig.HIDDEN);
     List<String> notes = new ArrayList<>();
-    int kvLayers = config.layersWithCache(layers, notes);
+    int kvLayers = config.layersWithCache(layers, notes) * config.attentionsOfLayer(notes);
     String published = json.path("_name_or_path").asString("");
     String name = published.isBlank() ? where : published;
     int bytes = valueBytes(json, where, kvType, notes);
@@ -162,8 +162,8 @@ public final class KvModels {
         notes.add("its keys and values have 8 bits, as quantization_config says");
         return 1;
       }
-      String own = json.path("torch_dtype").asString(json.path("dtype").asString("bfloat16"));
-      return Math.max(2, valueBytes(own, where));
+      // Also of weights of 32 bits: engines compute with 16, unless they are told otherwise.
+      return 2;
     }
     return valueBytes(kvType, "the KV cache");
   }

@@ -4,13 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import tools.jackson.databind.JsonNode;
 import ucm.lite.trace.TraceException;
 
 /**
- * The numbers of a configuration, each under any of the names that publishers gave it, and which layers
- * keep keys and values of each token, where not all do.
+ * The numbers of a configuration, each under any of the names that publishers gave it, and which
+ * layers keep keys and values of each token, where not all do.
  */
 record ModelConfig(JsonNode json, String where) {
   static final List<String> HEADS = List.of("num_attention_heads", "n_head", "n_heads");
@@ -19,7 +20,7 @@ record ModelConfig(JsonNode json, String where) {
   private static final List<String> KV_HEADS =
       names(
           "num_key_value_heads num_kv_heads n_head_kv n_kv_heads num_query_groups"
-              + " attn_config/kv_n_heads");
+              + " num_attention_groups attn_config/kv_n_heads");
   private static final List<String> GATED =
       names("intermediate_size ffn_hidden_size feed_forward_length ffn_config/ffn_hidden_size");
   private static final List<String> PLAIN = List.of("n_inner", "ffn_dim");
@@ -63,7 +64,11 @@ record ModelConfig(JsonNode json, String where) {
   private static final List<String> UNLIKE =
       names(
           "block_configs num_key_value_heads_per_layer swa_num_key_value_heads global_head_dim"
-              + " cross_attention_layers");
+              + " cross_attention_layers compress_ratios");
+
+  /** Lists with an entry for each layer that say nothing of what it keeps. */
+  private static final Pattern HARMLESS =
+      Pattern.compile("mlp|moe|expert|rope|ffn|intermediate|activation|quant|deepstack");
 
   static List<String> names(String separatedBySpaces) {
     return List.of(separatedBySpaces.split(" ", -1));
@@ -184,6 +189,7 @@ record ModelConfig(JsonNode json, String where) {
             where + " has layers of different caches (" + field + "): not supported");
       }
     }
+    requireKnownLists(layers);
     List<String> types = types(layers);
     int keeping =
         types.isEmpty() ? counted(layers) : (int) types.stream().filter(this::keeps).count();
@@ -200,6 +206,12 @@ record ModelConfig(JsonNode json, String where) {
         && value("use_sliding_window").asBoolean(true)) {
       notes.add("sliding-window attention (sliding_window) is counted as if it kept all");
     }
+    int sharing = optional("cla_share_factor", 1);
+    if (value("use_cla").asBoolean(false) && sharing > 1) {
+      int own = Math.ceilDiv(keeping, sharing);
+      notes.add(keeping - own + " layers use keys and values of others (cla_share_factor)");
+      keeping = own;
+    }
     int shared = optional("num_kv_shared_layers", 0);
     if (shared > 0) {
       notes.add(shared + " layers use keys and values of others and are left out");
@@ -208,6 +220,36 @@ record ModelConfig(JsonNode json, String where) {
       throw new TraceException(where + " has no layer that keeps keys and values");
     }
     return keeping - shared;
+  }
+
+  /** How many attentions with a cache of their own a layer has. */
+  int attentionsOfLayer(List<String> notes) {
+    if (!json.path("model_type").asString("").equals("longcat_flash")) {
+      return 1;
+    }
+    notes.add("each layer has two attentions");
+    return 2;
+  }
+
+  /** A list with an entry for each layer may make the cache of one unlike that of another. */
+  private void requireKnownLists(int layers) {
+    for (Map.Entry<String, JsonNode> field : json.properties()) {
+      String name = field.getKey();
+      JsonNode list = field.getValue();
+      boolean isOfLayers = list.isArray() && list.size() >= layers && list.size() <= layers + 2;
+      if (isOfLayers
+          && layers > 2
+          && !TYPES.contains(name)
+          && !NUMBERS.contains(name)
+          && !HARMLESS.matcher(name).find()
+          && list.valueStream().distinct().count() > 1) {
+        throw new TraceException(
+            where
+                + " has a list with an entry for each layer ("
+                + name
+                + ") of which it is not known what it does to the KV cache: not supported");
+      }
+    }
   }
 
   private boolean isGiven(String field) {
@@ -256,7 +298,7 @@ record ModelConfig(JsonNode json, String where) {
         return value(field).size();
       }
     }
-    int interval = optional("full_attention_interval", 0);
+    int interval = optional(List.of("full_attention_interval", "layer_group_size"), 0);
     if (interval > 0) {
       return layers / interval;
     }

@@ -4,8 +4,10 @@ package ucm.lite.trace;
  * Sees to it that one reading has one format and one block size: ids of two formats, or of blocks
  * of two sizes, cannot be compared, and a statistic over both would be wrong without a sign of it.
  *
- * <p>A UCM log that never named its block size gets 128, the original's default, or, where the
- * first request contradicts that, the power of two that fits it.
+ * <p>A trace that never named its block size gets the default of its format (for a UCM log 128, the
+ * original's), or, where the first request contradicts that, the power of two that fits it, which
+ * is said. A trace of which most requests contradict what was taken is refused: its statistics
+ * would be of blocks that it does not have.
  */
 final class BlockSize {
   private final int chosen;
@@ -14,6 +16,8 @@ final class BlockSize {
   private String formatSeenAt = "";
   private int tokens;
   private String tokensFrom = "";
+  private long fitting;
+  private long contradicting;
 
   BlockSize(int chosen, ProblemLog problems) {
     this.chosen = chosen;
@@ -51,7 +55,10 @@ final class BlockSize {
     }
     int full = draft.inputTokens / tokens;
     int all = full + (draft.inputTokens % tokens == 0 ? 0 : 1);
-    if (blocks < full || blocks > all) {
+    if (fits(blocks, draft.inputTokens, tokens)) {
+      fitting++;
+    } else {
+      contradicting++;
       problems.warning(
           input,
           line,
@@ -71,19 +78,55 @@ final class BlockSize {
     }
     tokens = draft.format.defaultBlockTokens();
     tokensFrom = "the default of the format";
-    if (draft.format == TraceFormat.UCM) {
-      int fitting = Integer.highestOneBit(draft.inputTokens / draft.blockCount());
-      if (draft.inputTokens / tokens != draft.blockCount()
-          && fitting > 0
-          && draft.inputTokens / fitting == draft.blockCount()) {
-        tokens = fitting;
+    int blocks = draft.blockCount();
+    int guess =
+        blocks == 0 || fits(blocks, draft.inputTokens, tokens)
+            ? 0
+            : Integer.highestOneBit(draft.inputTokens / blocks);
+    if (guess == 0 && draft.format == TraceFormat.UCM) {
+      guess = tokens;
+    }
+    // Of sizes between two powers of two, the upper one may be the one that fits a last, partial
+    // block.
+    for (int size : new int[] {guess, 2 * guess}) {
+      if (size > 0 && fits(blocks, draft.inputTokens, size)) {
+        tokens = size;
+        tokensFrom = "a guess from the request at " + at(input, line);
+        problems.warning(
+            input,
+            line,
+            (draft.format == TraceFormat.UCM
+                    ? "a record before any UCMTraceMeta line"
+                    : TraceProblem.plural(blocks, "block id")
+                        + " for input_length "
+                        + draft.inputTokens)
+                + ", taken as "
+                + tokens
+                + " tokens a block",
+            "the block size to be named by the trace, or stated");
+        return;
       }
-      tokensFrom = "a guess from the request at " + at(input, line);
-      problems.warning(
-          input,
-          line,
-          "a record before any UCMTraceMeta line, taken as " + tokens + " tokens a block",
-          "the block size to be named by the trace, or stated");
+    }
+  }
+
+  /** Whether a prompt has so many blocks of a size; UCM's logs name full ones only. */
+  private static boolean fits(int blocks, int inputTokens, int blockTokens) {
+    int full = inputTokens / blockTokens;
+    return blocks == full || (blocks == full + 1 && inputTokens % blockTokens != 0);
+  }
+
+  /**
+   * Refuses a trace that was read with a size which is not that of its blocks.
+   *
+   * @throws TraceException when most of its requests contradict it
+   */
+  void check() {
+    if (chosen == 0 && contradicting > fitting) {
+      throw new TraceException(
+          String.format(
+              "%s of %s requests do not have the blocks of %s tokens that were taken (%s): state"
+                  + " the block size (--block-tokens)",
+              contradicting, contradicting + fitting, tokens, tokensFrom));
     }
   }
 

@@ -19,6 +19,7 @@ import java.util.zip.ZipException;
  */
 final class TraceReading {
   private static final long PROGRESS_BYTES = 1 << 20;
+  private static final long FEWEST_FOR_RATE = 100;
 
   private enum Kind {
     UNDECIDED,
@@ -36,6 +37,8 @@ final class TraceReading {
   private final List<String> inputs = new ArrayList<>();
   private long lines;
   private long requests;
+  private double earliestMillis = Double.POSITIVE_INFINITY;
+  private double latestMillis = Double.NEGATIVE_INFINITY;
   private long bytesBefore;
   private long bytesTotal;
 
@@ -182,6 +185,8 @@ final class TraceReading {
   private void deliver(String input, long number) {
     int blockTokens = blockSize.admit(draft, input, number);
     requests++;
+    earliestMillis = Math.min(earliestMillis, draft.timestampMillis);
+    latestMillis = Math.max(latestMillis, draft.timestampMillis);
     visitor.request(draft.toRequest(blockTokens));
   }
 
@@ -209,6 +214,8 @@ final class TraceReading {
     if (requests == 0) {
       throw nothingRead("found no trace record in " + String.join(", ", inputs), List.of());
     }
+    blockSize.check();
+    warnOfSeconds();
     return new TraceReadReport(
         blockSize.format(),
         inputs,
@@ -217,6 +224,20 @@ final class TraceReading {
         problems.badLines(),
         problems.warnings(),
         problems.kept());
+  }
+
+  /** Mooncake's times are milliseconds; other tools write its lines with seconds. */
+  private void warnOfSeconds() {
+    double spanMillis = latestMillis - earliestMillis;
+    if (blockSize.format() == TraceFormat.MOONCAKE
+        && requests >= FEWEST_FOR_RATE
+        && requests > spanMillis) {
+      problems.warning(
+          inputs.getFirst(),
+          0,
+          "%s requests in %.0f ms, more than one a millisecond".formatted(requests, spanMillis),
+          "milliseconds: if its times are seconds, multiply them by 1,000");
+    }
   }
 
   private static boolean isBlank(byte b) {

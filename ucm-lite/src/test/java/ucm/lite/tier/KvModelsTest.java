@@ -76,7 +76,7 @@ class KvModelsTest {
     KvModel model = KvModels.read(Path.of(file), "");
 
     assertThat(model.layers()).isEqualTo(3);
-    assertThat(model.storedBytesPerToken(1)).isEqualTo(3 * 2 * 8 * 64 * 4);
+    assertThat(model.storedBytesPerToken(1)).isEqualTo(3 * 2 * 8 * 64 * 2);
     assertThat(model.notes()).hasSize(2);
   }
 
@@ -87,7 +87,7 @@ class KvModelsTest {
       quoteCharacter = '`',
       value = {
         // GPT-2
-        "{'n_embd': 768, 'n_layer': 12, 'n_head': 12, 'torch_dtype': 'float32'} | 73728 | 85e6",
+        "{'n_embd': 768, 'n_layer': 12, 'n_head': 12, 'torch_dtype': 'float32'} | 36864 | 85e6",
         // Falcon 7B
         "{'hidden_size': 4544, 'num_hidden_layers': 32, 'num_attention_heads': 71,"
             + " 'multi_query': true, 'new_decoder_architecture': false} | 8192 | 6.63e9",
@@ -102,7 +102,7 @@ class KvModelsTest {
         // the language part of a model that sees, with the data type of the whole
         "{'torch_dtype': 'float32', 'llm_config': {'hidden_size': 896, 'num_hidden_layers': 24,"
             + " 'num_attention_heads': 14, 'num_key_value_heads': 2, 'intermediate_size': 4864}}"
-            + " | 24576 | 0.36e9",
+            + " | 12288 | 0.36e9",
         // one layer in four with full attention
         "{'hidden_size': 2048, 'num_hidden_layers': 48, 'num_attention_heads': 16, 'head_dim': 256,"
             + " 'num_key_value_heads': 2, 'full_attention_interval': 4, 'num_experts': 512,"

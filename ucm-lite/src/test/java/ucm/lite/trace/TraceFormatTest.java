@@ -236,6 +236,33 @@ class TraceFormatTest {
   }
 
   @Test
+  void guessesTheBlockSizeOfJsonLinesThatAreNotOfTheFormatsOwn() {
+    String line =
+        "{\"timestamp\": 1000, \"input_length\": 704, \"output_length\": 5, \"hash_ids\": %s}";
+    String ids = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
+    TraceReadReport report = read(line.formatted(ids));
+
+    assertThat(visitor.requests).extracting(TraceRequest::blockTokens).containsExactly(64);
+    assertThat(report.problems().getFirst().found())
+        .isEqualTo("11 block ids for input_length 704, taken as 64 tokens a block");
+  }
+
+  @Test
+  void refusesATraceOfWhichMostRequestsContradictItsBlockSize() {
+    String fits =
+        "{\"timestamp\": 0, \"input_length\": 60, \"output_length\": 5, \"hash_ids\": [0]}";
+    String not =
+        "{\"timestamp\": 1, \"input_length\": 704, \"output_length\": 5, \"hash_ids\": [0, 1, 2, 3,"
+            + " 4, 5]}";
+
+    assertThatExceptionOfType(TraceException.class)
+        .isThrownBy(() -> read(fits, not, not))
+        .withMessageContaining("2 of 3 requests do not have the blocks of 512 tokens")
+        .withMessageContaining("--block-tokens");
+    assertThat(read(fits, not).warnings()).isEqualTo(1);
+  }
+
+  @Test
   void takesAStatedBlockSizeOverWhatTheTraceSays() {
     String file = TraceFiles.write(directory, "a", META, TraceFiles.UCM);
 
