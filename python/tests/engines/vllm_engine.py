@@ -3,6 +3,7 @@
 What a scenario does runs in the engine's process; its result comes back through a pipe.
 """
 
+import logging
 import multiprocessing
 import os
 import random
@@ -110,6 +111,11 @@ class Forked:
         out = os.open(self.log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         os.dup2(out, 1)
         os.dup2(out, 2)
+        # Not where pytest wants them: vLLM's handler has taken that when vLLM was imported.
+        sys.stdout = open(1, "w", buffering=1, closefd=False)
+        sys.stderr = open(2, "w", buffering=1, closefd=False)
+        for handler in logging.getLogger("vllm").handlers:
+            handler.setStream(sys.stdout)
         os.environ.update(environment)
         from vllm import LLM
         from vllm.config import KVTransferConfig

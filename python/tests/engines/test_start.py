@@ -1,0 +1,81 @@
+"""An engine that starts with UCM: its log, its statistics, and what it does when UCM cannot be had."""
+
+import os
+import re
+
+import pytest
+import vllm_engine
+from vllm_engine import cached, full_blocks, generate, prompts
+
+WANTED = prompts(seed=11, count=1)
+
+
+def once(llm, tell, hear):
+    return generate(llm, WANTED)
+
+
+def counted(llm, tell, hear):
+    """Answers, and what the workers have counted until then."""
+    from ucm.integration.vllm import stats
+
+    seen = []
+    make = stats.make
+    stats.make = lambda data: seen.append(dict(data)) or make(data)
+    generate(llm, WANTED)
+    return seen
+
+
+@pytest.mark.short
+def test_our_lines_have_the_form_of_the_engines_own(engine, daemon):
+    made = engine(once, daemon)
+    made.result()
+    lines = [line for line in made.log().splitlines() if "UCM: connected" in line]
+    # One of each side.
+    assert len(lines) == 2 and all(re.search(r"INFO \d\d-\d\d .*\[.*client\.py:\d+\]", one) for one in lines)
+    length = len(WANTED[0]["prompt_token_ids"])
+    found = re.findall(r"INFO \d\d-\d\d .*request_id: \S+, (total_blocks_num.*)", made.log())
+    assert found == [
+        f"total_blocks_num: {length // vllm_engine.BLOCK}, hit hbm: 0, hit external: 0, total tokens: {length}"
+    ]
+
+
+@pytest.mark.short
+def test_statistics_leave_the_workers(engine, daemon):
+    if vllm_engine.version() < (0, 11, 1):
+        pytest.skip("no statistics of connectors; 0.11.0 asserts that its front end is a process of its own")
+    seen = engine(counted, daemon, disable_log_stats=False).result()
+    assert sum(one.get("prompt_blocks", 0) for one in seen) >= len(WANTED[0]["prompt_token_ids"]) // 128
+    assert sum(one.get("saved_blocks", 0) for one in seen) >= len(WANTED[0]["prompt_token_ids"]) // 128
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("extra", [{"UCM_CONFIG_FILE": "/none.yaml"}, {"UCM_CONFIG_FIEL": "x"}])
+def test_an_engine_runs_without_us_and_says_why(engine, daemon, extra):
+    more = {"UCM_CONFIG_FILE": "", **extra}
+    made = engine(once, daemon, extra=more)
+    assert len(made.result()) == 1
+    assert "so nothing is found or saved" in made.log() and "Traceback" not in made.log()
+    assert ("/none.yaml, which cannot be read" in made.log()) or ("did you mean UCM_CONFIG_FILE" in made.log())
+
+
+@pytest.mark.short
+def test_the_daemon_that_an_engine_starts_outlives_it(engine, daemon):
+    daemon.stop()
+    made = engine(once, daemon, extra={"ucm_start_daemon": True})
+    made.result()
+    from ucm.daemon import _answers
+
+    assert _answers(daemon.socket)
+    again = engine(once, daemon)
+    assert cached(again.result()) == full_blocks(WANTED)
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"serve" in words and daemon.socket.encode() in words:
+            assert os.sched_getaffinity(pid) == os.sched_getaffinity(0)
+            os.kill(pid, 15)
+            return
+    raise AssertionError("there is no daemon")
