@@ -80,7 +80,7 @@ def run(daemon, plane, seconds, seed, fences=True):
 
 
 def _finished_at_once(finished):
-    def patched(self, request):
+    def patched(self, request, *_):
         if finished(self, request):
             self._delayed.remove(request.request_id)
         return False

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PackagesTest {
 
   private static final int MOST_FILES = 25;
-  private static final int MOST_LINES = 400;
+  private static final int MOST_LINES = 600;
   private static final List<String> STORES = List.of("posix", "nfs", "ds3fs", "cache", "fake");
   private static final JavaClasses CLASSES =
       new ClassFileImporter()

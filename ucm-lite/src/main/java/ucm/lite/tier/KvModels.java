@@ -128,7 +128,7 @@ public final class KvModels {
     int kvLayers = config.layersWithCache(layers, notes) * config.attentionsOfLayer(notes);
     String published = json.path("_name_or_path").asString("");
     String name = published.isBlank() ? where : published;
-    int bytes = valueBytes(json, where, kvType, notes);
+    int bytes = valueBytes(json, kvType, notes);
     double parameters = config.activeParameters(hidden, layers, heads);
     int latent = config.optional("kv_lora_rank", 0);
     if (latent > 0) {
@@ -154,7 +154,7 @@ public final class KvModels {
   }
 
   /** Weights of 8 bits or fewer are computed with as 16 bits, and so are keys and values. */
-  private static int valueBytes(JsonNode json, String where, String kvType, List<String> notes) {
+  private static int valueBytes(JsonNode json, String kvType, List<String> notes) {
     if (kvType.isEmpty()) {
       JsonNode quantization = json.path(QUANTIZATION);
       if (quantization.path("kv_cache_scheme").path("num_bits").asInt(16) == 8

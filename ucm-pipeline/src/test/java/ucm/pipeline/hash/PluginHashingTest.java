@@ -217,7 +217,7 @@ class PluginHashingTest extends PluginTest {
             slow.replace("return java.util.List.of();", forever)));
     StoreCatalog catalog = find();
     assertThat(UcmConfig.of("Slow", Map.of()).check(catalog).text())
-        .contains("configKeys() of the store Slow has not come back within 10 s [Slow]");
+        .contains("has not come back within 10 s [Slow]");
     UcmConfig config =
         UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("block_hasher", "odd"), "test");
     assertThat(config.check(catalog).text()).contains("block_hasher: is odd; found are md5-pickle");

@@ -137,7 +137,8 @@ final class CloseTest {
     settings.put("cache_buffer_capacity_gb", 1 << 20);
     StoreConfig config = StoreConfig.of(settings);
     store.configure(config);
-    assertThat(config.problems()).isEmpty();
+    // A warning says it beside what the machine has; opening refuses it.
+    assertThat(config.problems()).noneMatch(problem -> problem.isError());
     assertThatThrownBy(() -> store.open(StoreContext.of(null)))
         .isInstanceOf(StoreException.class)
         .hasMessageContaining("needs 1048576.0 GiB")
