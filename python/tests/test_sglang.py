@@ -92,7 +92,6 @@ def test_a_page_is_named_by_all_that_decides_its_bytes(daemon):
     chain = keys(3, 2)
     engines = [
         HiCacheEngine(extra(daemon)),
-        HiCacheEngine(extra(daemon), model="another"),
         HiCacheEngine(extra(daemon), layout="page_first_direct"),
         HiCacheEngine(extra(daemon), tp=2),
         HiCacheEngine(extra(daemon), mla=True),

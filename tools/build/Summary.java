@@ -74,9 +74,9 @@ final class Summary {
         Element test = (Element) cases.item(i);
         NodeList skips = test.getElementsByTagName("skipped");
         if (skips.getLength() > 0) {
-          String text = ((Element) skips.item(0)).getAttribute("message").strip();
+          String text = reason((Element) skips.item(0));
           String name = suite.getAttribute("name").replaceAll(".*\\.", "");
-          reasons.merge(name + ": " + (text.isEmpty() ? "no reason given" : text), 1, Integer::sum);
+          reasons.merge(name + ": " + text, 1, Integer::sum);
         }
       }
     }
@@ -91,6 +91,16 @@ final class Summary {
         (reason, times) -> System.out.printf("  %s%s%n", times > 1 ? times + " x " : "", reason));
     System.out.println("Full logs: */target/surefire-reports, */target/failsafe-reports");
     System.out.println(all);
+  }
+
+  /** What an annotation or a failed assumption says. */
+  private static String reason(Element skipped) {
+    String message = skipped.getAttribute("message").strip();
+    if (message.isEmpty()) {
+      message = skipped.getTextContent().strip().lines().findFirst().orElse("");
+      message = message.replaceFirst("^.*TestAbortedException: (Assumption failed: )?", "");
+    }
+    return message.isEmpty() ? "no reason given" : message;
   }
 
   private static List<Path> reports(Path root, long notBefore) throws IOException {

@@ -105,7 +105,7 @@ def preempted(llm, tell, hear):
 
 
 def test_preempted_requests(engine, daemon, mode, reference):
-    small = {"num_gpu_blocks_override": 32}
+    small = {"num_gpu_blocks_override": 32, "max_model_len": 2048}
     expected = reference(preempted, **small)
     count, first, second = engine(preempted, daemon, **small).result()
     assert count > 0

@@ -128,7 +128,7 @@ public final class KvModels {
     int kvLayers = config.layersWithCache(layers, notes) * config.attentionsOfLayer(notes);
     String published = json.path("_name_or_path").asString("");
     String name = published.isBlank() ? where : published;
-    int bytes = valueBytes(json, kvType, notes);
+    int bytes = valueBytes(json, where, kvType, notes);
     double parameters = config.activeParameters(hidden, layers, heads);
     int latent = config.optional("kv_lora_rank", 0);
     if (latent > 0) {
@@ -154,7 +154,7 @@ public final class KvModels {
   }
 
   /** Weights of 8 bits or fewer are computed with as 16 bits, and so are keys and values. */
-  private static int valueBytes(JsonNode json, String kvType, List<String> notes) {
+  private static int valueBytes(JsonNode json, String where, String kvType, List<String> notes) {
     if (kvType.isEmpty()) {
       JsonNode quantization = json.path(QUANTIZATION);
       if (quantization.path("kv_cache_scheme").path("num_bits").asInt(16) == 8
@@ -162,7 +162,10 @@ public final class KvModels {
         notes.add("its keys and values have 8 bits, as quantization_config says");
         return 1;
       }
-      // Also of weights of 32 bits: engines compute with 16, unless they are told otherwise.
+      // Must be known; also of weights of 32 bits engines compute with 16, unless they are told
+      // otherwise.
+      int _ =
+          valueBytes(json.path("torch_dtype").asString(json.path("dtype").asString("bf16")), where);
       return 2;
     }
     return valueBytes(kvType, "the KV cache");

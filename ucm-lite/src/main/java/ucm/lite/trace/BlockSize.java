@@ -10,12 +10,15 @@ package ucm.lite.trace;
  * would be of blocks that it does not have.
  */
 final class BlockSize {
+  private static final int FEWEST_TOKENS = 16;
+
   private final int chosen;
   private final ProblemLog problems;
   private TraceFormat format = TraceFormat.MOONCAKE;
   private String formatSeenAt = "";
   private int tokens;
   private String tokensFrom = "";
+  private boolean isSaid;
   private long fitting;
   private long contradicting;
 
@@ -38,6 +41,7 @@ final class BlockSize {
               at(input, line), announced, tokens, tokensFrom));
     }
     tokens = announced;
+    isSaid = true;
     tokensFrom = "UCMTraceMeta at " + at(input, line);
   }
 
@@ -73,43 +77,55 @@ final class BlockSize {
   private void decide(RecordDraft draft, String input, long line) {
     if (chosen > 0) {
       tokens = chosen;
+      isSaid = true;
       tokensFrom = "as asked for";
       return;
     }
-    tokens = draft.format.defaultBlockTokens();
-    tokensFrom = "the default of the format";
+    boolean isUcm = draft.format == TraceFormat.UCM;
     int blocks = draft.blockCount();
-    int guess =
-        blocks == 0 || fits(blocks, draft.inputTokens, tokens)
-            ? 0
-            : Integer.highestOneBit(draft.inputTokens / blocks);
-    if (guess == 0 && draft.format == TraceFormat.UCM) {
-      guess = tokens;
+    int usual = draft.format.defaultBlockTokens();
+    tokens = fitting(draft, usual);
+    if (tokens == usual && !isUcm) {
+      tokensFrom = "the default of the format";
+      return;
     }
-    // Of sizes between two powers of two, the upper one may be the one that fits a last, partial
-    // block.
-    for (int size : new int[] {guess, 2 * guess}) {
-      if (size > 0 && fits(blocks, draft.inputTokens, size)) {
-        tokens = size;
-        tokensFrom = "a guess from the request at " + at(input, line);
-        problems.warning(
-            input,
-            line,
-            (draft.format == TraceFormat.UCM
-                    ? "a record before any UCMTraceMeta line"
-                    : TraceProblem.plural(blocks, "block id")
-                        + " for input_length "
-                        + draft.inputTokens)
-                + ", taken as "
-                + tokens
-                + " tokens a block",
-            "the block size to be named by the trace, or stated");
-        return;
-      }
-    }
+    tokensFrom = "a guess from the request at " + at(input, line);
+    problems.warning(
+        input,
+        line,
+        (isUcm
+                ? "a record before any UCMTraceMeta line"
+                : TraceProblem.plural(blocks, "block id")
+                    + " for input_length "
+                    + draft.inputTokens)
+            + ", taken as "
+            + tokens
+            + " tokens a block",
+        "the block size to be named by the trace, or stated");
   }
 
-  /** Whether a prompt has so many blocks of a size; UCM's logs name full ones only. */
+  /** The size of a format, or, where a record contradicts that, a power of two that fits it. */
+  private static int fitting(RecordDraft draft, int usual) {
+    int blocks = draft.blockCount();
+    int tokens = draft.inputTokens;
+    // UCM's logs name full blocks only.
+    boolean fullOnly = draft.format == TraceFormat.UCM;
+    if (blocks == 0 || (fullOnly ? tokens / usual == blocks : fits(blocks, tokens, usual))) {
+      return usual;
+    }
+    int lower = Integer.highestOneBit(tokens / blocks);
+    if (lower > 0 && tokens / lower == blocks) {
+      return lower;
+    }
+    // The larger one where the last block is a partial one; in smaller blocks no engine keeps KV.
+    for (int size : new int[] {lower, 2 * lower}) {
+      if (!fullOnly && size >= FEWEST_TOKENS && fits(blocks, tokens, size)) {
+        return size;
+      }
+    }
+    return usual;
+  }
+
   private static boolean fits(int blocks, int inputTokens, int blockTokens) {
     int full = inputTokens / blockTokens;
     return blocks == full || (blocks == full + 1 && inputTokens % blockTokens != 0);
@@ -121,7 +137,7 @@ final class BlockSize {
    * @throws TraceException when most of its requests contradict it
    */
   void check() {
-    if (chosen == 0 && contradicting > fitting) {
+    if (!isSaid && contradicting > fitting) {
       throw new TraceException(
           String.format(
               "%s of %s requests do not have the blocks of %s tokens that were taken (%s): state"

@@ -231,6 +231,7 @@ final class TraceReading {
     double spanMillis = latestMillis - earliestMillis;
     if (blockSize.format() == TraceFormat.MOONCAKE
         && requests >= FEWEST_FOR_RATE
+        && spanMillis > 0
         && requests > spanMillis) {
       problems.warning(
           inputs.getFirst(),

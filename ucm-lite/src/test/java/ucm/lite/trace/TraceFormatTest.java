@@ -294,8 +294,9 @@ class TraceFormatTest {
 
   @Test
   void keepsTheFirstHundredWarningsAndCountsTheRest() {
-    String[] lines = new String[250];
-    Arrays.fill(lines, TraceFiles.MOONCAKE.replace("1100", "9"));
+    String[] lines = new String[500];
+    Arrays.fill(lines, 0, 250, TraceFiles.MOONCAKE);
+    Arrays.fill(lines, 250, 500, TraceFiles.MOONCAKE.replace("1100", "9"));
 
     TraceReadReport report = read(lines);
 
