@@ -19,11 +19,15 @@ from ucm.staging import Staging
 
 SPIN_CYCLES = 4_000_000
 SPIN_SECONDS = 0.004
+# Without the fences a copy is later than some steps of the engine, which take milliseconds on a GPU too.
+LATE_SECONDS = 0.05
 
 
-def _hold_back():
+def _hold_back(fences):
     """Keeps the current stream, or this thread, busy for some milliseconds."""
-    if torch.cuda.is_available():
+    if not fences:
+        time.sleep(LATE_SECONDS)
+    elif torch.cuda.is_available():
         torch.cuda._sleep(SPIN_CYCLES)
     else:
         time.sleep(SPIN_SECONDS)
@@ -62,7 +66,7 @@ def run(daemon, plane, seconds, seed, fences=True):
     save = Staging.save
 
     def late(self, *arguments):
-        _hold_back()
+        _hold_back(fences)
         return save(self, *arguments)
 
     patches = [(Staging, "save", late)]

@@ -138,7 +138,9 @@ def _round(options, site, engine, case, turn):
     before = engine.hits
     spent = first_tokens(engine, prompts, f"{seed}-{turn}")
     found = engine.hits - before
-    assert options.mode == "off" or found >= case.at_once * (hit - 1), f"{case}: {found} tokens found"
+    assert options.mode == "off" or found >= case.at_once * (hit - 1), (
+        f"{case}: {found} tokens found; the daemon's log ends with\n{site.daemon.log()[-4000:]}"
+    )
     if options.mode != "off":
         settle(site.daemon)
     return statistics.mean(spent)

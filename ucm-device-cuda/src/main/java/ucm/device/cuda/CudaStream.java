@@ -17,9 +17,9 @@ import ucm.api.MemoryRegion;
 import ucm.device.DeviceStream;
 
 /**
- * A CUDA stream and events on it. Copies are collected and queued by one call where the driver has that
- * ({@link CopyBatch}), at the latest with the next mark or wait; else each by a call of its own. The
- * objects that JCuda wants are made once and pointed elsewhere for each call.
+ * A CUDA stream and events on it. Copies below 1 MiB are collected and queued by one call where the
+ * driver has that ({@link CopyBatch}), at the latest with the next mark or wait; the others by a call
+ * each. The objects that JCuda wants are made once and pointed elsewhere for each call.
  *
  * <p>The stream does not wait for the default stream, as engines compute there. The events let their
  * waiter sleep: some microseconds later than one that spins, and without a processor of its own.
@@ -27,6 +27,9 @@ import ucm.device.DeviceStream;
 final class CudaStream implements DeviceStream {
 
   private static final Logger LOG = LoggerFactory.getLogger(CudaStream.class);
+
+  // On an H100 larger copies of a batch take turns with those of the other direction; calls do not.
+  private static final long MAX_BATCHED_BYTES = (1 << 20) - 1;
 
   private final CudaDevice device;
   private final CUstream stream = new CUstream();
@@ -75,7 +78,7 @@ final class CudaStream implements DeviceStream {
 
   @Override
   public void copy(MemoryRegion from, long fromOffset, MemoryRegion to, long toOffset, long bytes) {
-    if (batch != null) {
+    if (batch != null && bytes <= MAX_BATCHED_BYTES) {
       if (batch.add(to.address() + toOffset, from.address() + fromOffset, bytes)) {
         queueBatch();
       }
@@ -102,12 +105,6 @@ final class CudaStream implements DeviceStream {
       long toPitch,
       long rowBytes,
       int rows) {
-    if (batch != null) {
-      for (int row = 0; row < rows; row++) {
-        copy(from, fromOffset + row * fromPitch, to, toOffset + row * toPitch, rowBytes);
-      }
-      return;
-    }
     boolean down = from.isHost();
     CUDA_MEMCPY2D copy = down ? toDevice : toHost;
     Handles.set(down ? host : onDevice, from.address() + fromOffset);

@@ -299,7 +299,7 @@ final class CacheOnDeviceTest {
   }
 
   @Test
-  void touchingSegmentsAreOneCopyAndSmallOnesAtEqualDistancesAreRows() throws InterruptedException {
+  void touchingSegmentsAreOneCopyAndThoseAtEqualDistancesAreRows() throws InterruptedException {
     Store cache = cache(null, Map.of("cache_stream_number", 1));
     BlockIds ids = BlockBytes.ids(1, 1);
     long copies = cuda.count("copies");

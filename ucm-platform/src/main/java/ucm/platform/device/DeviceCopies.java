@@ -11,16 +11,13 @@ import ucm.device.DeviceStream;
  *
  * <ul>
  *   <li>segments that touch each other on both sides become one copy;
- *   <li>small segments of one size at equal distances become the rows of one copy.
+ *   <li>segments of one size at equal distances become the rows of one copy.
  * </ul>
  *
  * <p>What is put in is held back until something does not fit on, or {@link #flush}. Hot path. Used by
  * one thread, that of the stream.
  */
 public final class DeviceCopies {
-
-  /** Rows longer than this are copies of their own: the bus is busy for longer than a call takes. */
-  static final long MAX_ROW_BYTES = 64 << 10;
 
   private final SlotMemory memory;
   private final DeviceStream stream;
@@ -86,7 +83,7 @@ public final class DeviceCopies {
         rowBytes += size;
         return;
       }
-      if (size == rowBytes && size <= MAX_ROW_BYTES && isNextRow(from, to)) {
+      if (size == rowBytes && isNextRow(from, to)) {
         rows++;
         return;
       }
