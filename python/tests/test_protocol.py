@@ -87,6 +87,14 @@ SENT = {
         0,
         protocol.Identity("1a2b3", "config", "weights", "second").write(protocol.Writer()),
     ),
+    "find": (protocol.FIND, 10, protocol.Writer().ids(IDS)),
+    "open_region": (
+        protocol.OPEN_REGION,
+        11,
+        protocol.open_region(protocol.Region(17, 2**33, 2**40 + 7)),
+    ),
+    "store_chunks": (protocol.STORE_CHUNKS, 12, protocol.chunks(IDS, [5, 2**20])),
+    "load_chunks": (protocol.LOAD_CHUNKS, 13, protocol.chunks(IDS, [5, 2**20])),
     "status": (protocol.STATUS, 6, protocol.Writer()),
     "ping": (protocol.PING, 7, protocol.Writer()),
 }
@@ -116,6 +124,13 @@ RECEIVED = {
         protocol.Reserved(2**40 + 2, [5, protocol.STORED, protocol.NO_SLOT]),
     ),
     "settings": (protocol.SETTINGS, protocol.read_settings, 3),
+    "found_which": (
+        protocol.FOUND_WHICH,
+        lambda body: [i for i, there in enumerate(protocol.read_blocks(body, 24)) if there],
+        [0, 2, 16],
+    ),
+    "opened_region": (protocol.OPENED_REGION, protocol.read_opened_region, "no such file"),
+    "moved": (protocol.MOVED, lambda body: protocol.read_blocks(body, 2), [False, True]),
     "copied": (protocol.COPIED, device.read_copied, "lost"),
     "opened_worker": (
         protocol.OPENED_WORKER,

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
@@ -29,10 +29,11 @@ FEWEST_SLOTS = 4
 STEPS = 4
 
 Pieces = Sequence[Tuple[int, int]]
+_Answer = TypeVar("_Answer")
 _FAILURES = (OSError, Gone, ProtocolError, protocol.Refused)
 
 
-class _Session:
+class Session:
     """An open connection, which several threads ask, and the slots that came with it."""
 
     def __init__(self, link: Link, connection: Connection, segment: Segment) -> None:
@@ -159,7 +160,7 @@ class Pages:
         # A generation that the daemon has not been told of yet.
         self._untold = ""
         self._most_slots = max(FEWEST_SLOTS, staging_bytes // page_bytes)
-        self._session: Optional[_Session] = None
+        self._session: Optional[Session] = None
         self._log = log
         self._link = Link(extra, protocol.WORKER, client, self._open, log)
 
@@ -177,7 +178,7 @@ class Pages:
         opened = protocol.read_opened(answer.body)
         if opened.stride < self.page_bytes:
             raise ProtocolError(f"slots of {opened.stride} bytes for pages of {self.page_bytes}")
-        session = _Session(self._link, connection, Segment(opened))
+        session = self._make_session(connection, Segment(opened))
         self._tell(session)
         self._session = session
 
@@ -185,13 +186,13 @@ class Pages:
         """From now on the daemon stores and finds pages of this generation only, whenever it comes back."""
         self._untold = generation
 
-        def tell(session: _Session) -> int:
+        def tell(session: Session) -> int:
             self._tell(session)
             return 0
 
-        self._with_session(tell)
+        self._with_session(tell, 0)
 
-    def _tell(self, session: _Session) -> None:
+    def _tell(self, session: Session) -> None:
         generation = self._untold
         if generation:
             try:
@@ -202,38 +203,51 @@ class Pages:
             if self._untold == generation:
                 self._untold = ""
 
-    def _with_session(self, act: Callable[[_Session], int]) -> int:
-        """Acts over the connection; 0 when there is none, or it is lost meanwhile."""
+    def _make_session(self, connection: Connection, segment: Segment) -> Session:
+        return Session(self._link, connection, segment)
+
+    def _with_session(self, act: Callable[[Session], _Answer], nothing: _Answer) -> _Answer:
+        """Acts over the connection; `nothing` when there is none, or it is lost meanwhile."""
         try:
             connection = self._link.get()
         except Gone:
-            return 0
+            return nothing
         session = self._session
         if session is None or session.connection is not connection:
-            return 0
+            return nothing
         try:
             return act(session)
         except _FAILURES as error:
             self._link.lost(connection, error)
-            return 0
+            return nothing
+
+    def find(self, ids: List[bytes]) -> List[bool]:
+        """Which pages are stored."""
+
+        def ask(session: Session) -> List[bool]:
+            sequence = session.send(protocol.FIND, Writer().ids(ids))
+            answer = session.wait(sequence, protocol.FOUND_WHICH, LOOKUP_SECONDS)
+            return protocol.read_blocks(answer, len(ids))
+
+        return self._with_session(ask, [False] * len(ids)) if ids else []
 
     def exists(self, ids: List[bytes]) -> int:
         """How many of the first pages are stored."""
 
-        def ask(session: _Session) -> int:
+        def ask(session: Session) -> int:
             answer = session.ask_briefly(protocol.EXISTS, Writer().ids(ids), protocol.COUNT)
             return 0 if answer is None else min(protocol.read_count(answer), len(ids))
 
-        return self._with_session(ask) if ids else 0
+        return self._with_session(ask, 0) if ids else 0
 
     def get(self, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         """Copies the first pages that are stored to where they belong, and says how many.
 
         What lies where the others belong is undefined afterwards.
         """
-        return self._with_session(lambda session: self._get(session, ids, pages)) if ids else 0
+        return self._with_session(lambda session: self._get(session, ids, pages), 0) if ids else 0
 
-    def _get(self, session: _Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
+    def _get(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0
         asked: Optional[int] = session.send(protocol.LEASE, Writer().ids(ids[: session.step]))
         while asked is not None:
@@ -262,9 +276,9 @@ class Pages:
 
     def set(self, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         """Stores pages that are not stored yet, and says how many of the first ones are now."""
-        return self._with_session(lambda session: self._set(session, ids, pages)) if ids else 0
+        return self._with_session(lambda session: self._set(session, ids, pages), 0) if ids else 0
 
-    def _set(self, session: _Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
+    def _set(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0
         stored = len(ids)
         commits: Deque[_Commit] = deque()
@@ -297,7 +311,7 @@ class Pages:
             stored = min(stored, self._settle(session, commits.popleft(), stored))
         return min(done, stored)
 
-    def _settle(self, session: _Session, commit: _Commit, stored: int) -> int:
+    def _settle(self, session: Session, commit: _Commit, stored: int) -> int:
         answer = session.wait(commit.sequence, protocol.COUNT, MOVE_SECONDS)
         count = protocol.read_count(answer)
         return commit.pages[count] if count < len(commit.pages) else stored

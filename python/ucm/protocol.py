@@ -34,6 +34,9 @@ LEASE, LEASED = 25, 26
 RESERVE, RESERVED, COMMIT = 27, 28, 29
 CONFIGURATION, SETTINGS = 30, 31
 IDENTIFY = 32
+FIND, FOUND_WHICH = 33, 34
+OPEN_REGION, OPENED_REGION = 35, 36
+STORE_CHUNKS, LOAD_CHUNKS, MOVED = 37, 38, 39
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
 # What an engine has to know of its configuration, which the daemon alone reads.
@@ -313,8 +316,24 @@ def open_worker(
     return writer.string(layout)
 
 
+class Region(NamedTuple):
+    """A file of shared memory that this process has open and that holds chunks of the size of a block."""
+
+    descriptor: int
+    size: int
+    inode: int
+
+
 def open_named(engine: Engine, block_bytes: int, most_slots: int) -> Writer:
     return engine.write(Writer()).u64(block_bytes).u32(most_slots)
+
+
+def open_region(region: Region) -> Writer:
+    return Writer().u32(region.descriptor).u64(region.size).u64(region.inode)
+
+
+def chunks(ids: Sequence[bytes], numbers: Sequence[int]) -> Writer:
+    return Writer().ids(ids).u32s(numbers)
 
 
 def lookup(
@@ -388,6 +407,17 @@ def read_settings(body: bytes) -> int:
 
 def read_count(body: bytes) -> int:
     return Reader(body).u32()
+
+
+def read_opened_region(body: bytes) -> str:
+    """Why the daemon does not move chunks; empty when it does."""
+    return Reader(body).string()
+
+
+def read_blocks(body: bytes, count: int) -> List[bool]:
+    """FOUND_WHICH and MOVED: for each block that was asked for, whether it is among those."""
+    bits = int.from_bytes(Reader(body).raw(), "little")
+    return [bool(bits >> i & 1) for i in range(count)]
 
 
 def read_leased(body: bytes) -> Leased:

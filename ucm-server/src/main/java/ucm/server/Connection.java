@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.Principal;
+import java.util.BitSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.Consumer;
@@ -28,6 +29,9 @@ import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.NamedFields;
+import ucm.server.protocol.NamedFields.BlocksMessage;
+import ucm.server.protocol.NamedFields.ChunksMessage;
+import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
@@ -36,6 +40,7 @@ import ucm.server.session.EngineSession;
 import ucm.server.session.EngineSettings;
 import ucm.server.session.Engines;
 import ucm.server.session.NamedBlocks;
+import ucm.server.session.RegionBlocks;
 import ucm.server.session.SchedulerSession;
 
 /**
@@ -49,12 +54,14 @@ final class Connection implements Runnable, AutoCloseable {
   private final UcmServer server;
   private final SocketChannel channel;
   private int role = -1;
+  private int processId;
   private String client = "a client";
   private IdentityMessage identity = IdentityMessage.NONE;
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
   private @Nullable DeviceCopies copies;
   private @Nullable NamedBlocks named;
+  private @Nullable RegionBlocks region;
   private int rank = -1;
 
   Connection(UcmServer server, SocketChannel channel) {
@@ -74,6 +81,9 @@ final class Connection implements Runnable, AutoCloseable {
       if (copies != null) {
         // The end of the connection tells the worker that its memory is left alone.
         copies.close();
+      }
+      if (region != null) {
+        region.close();
       }
       if (named != null) {
         named.close();
@@ -162,6 +172,7 @@ final class Connection implements Runnable, AutoCloseable {
       throw ProtocolException.bad("HELLO comes once, with role 0, 1 or 2");
     }
     role = hello.role();
+    processId = hello.processId();
     String side = List.of("scheduler", "worker", "observer").get(role);
     client = side + " " + hello.processId() + " (" + hello.client() + ")";
     send(
@@ -247,6 +258,17 @@ final class Connection implements Runnable, AutoCloseable {
         reset(sequence, body);
       }
       case MessageType.COMMIT -> named().commit(body.u64(), count -> count(sequence, count));
+      case MessageType.FIND ->
+          named().find(body.ids(), found -> blocks(MessageType.FOUND_WHICH, sequence, found));
+      case MessageType.OPEN_REGION -> openRegion(sequence, body.record(RegionMessage.class));
+      case MessageType.STORE_CHUNKS -> {
+        ChunksMessage message = body.record(ChunksMessage.class);
+        region().store(message, moved -> blocks(MessageType.MOVED, sequence, moved));
+      }
+      case MessageType.LOAD_CHUNKS -> {
+        ChunksMessage message = body.record(ChunksMessage.class);
+        region().load(message, moved -> blocks(MessageType.MOVED, sequence, moved));
+      }
       case MessageType.COPY -> copy(sequence, CopyMessage.read(body));
       case MessageType.LOADED -> engineOfWorker().loaded(rank, body.longs(), body.longs());
       case MessageType.SAVED -> engineOfWorker().saved(rank, body.longs(), body.longs());
@@ -265,12 +287,35 @@ final class Connection implements Runnable, AutoCloseable {
     return opened(named, "the worker is to be opened by OPEN_NAMED first");
   }
 
+  private void openRegion(int sequence, RegionMessage message)
+      throws IOException, ProtocolException {
+    if (named == null || region != null) {
+      throw ProtocolException.bad("OPEN_REGION comes once, after OPEN_NAMED");
+    }
+    String reason = "";
+    try {
+      region = engine().openRegion(message, processId);
+    } catch (IOException e) {
+      reason = e.toString();
+      LOG.warn("{}: the daemon does not move its chunks: {}", client, reason);
+    }
+    send(new FrameWriter(MessageType.OPENED_REGION, sequence).string(reason));
+  }
+
+  private RegionBlocks region() throws ProtocolException {
+    return opened(region, "chunks are for workers whose region the daemon has opened");
+  }
+
   private <T extends Record> Consumer<T> answers(int type, int sequence) {
     return body -> answer(new FrameWriter(type, sequence).record(body));
   }
 
   private void count(int sequence, int count) {
     answer(new FrameWriter(MessageType.COUNT, sequence).u32(count));
+  }
+
+  private void blocks(int type, int sequence, BitSet blocks) {
+    answer(new FrameWriter(type, sequence).record(BlocksMessage.of(blocks)));
   }
 
   private EngineSession engineOfWorker() throws ProtocolException {

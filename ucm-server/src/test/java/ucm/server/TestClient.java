@@ -63,7 +63,7 @@ final class TestClient implements AutoCloseable {
         .u16(highest)
         .bytes(token)
         .u8(role)
-        .u32(1)
+        .u32((int) ProcessHandle.current().pid())
         .string("test");
   }
 

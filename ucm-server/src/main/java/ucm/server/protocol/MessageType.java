@@ -35,6 +35,13 @@ public final class MessageType {
   public static final int CONFIGURATION = 30;
   public static final int SETTINGS = 31;
   public static final int IDENTIFY = 32;
+  public static final int FIND = 33;
+  public static final int FOUND_WHICH = 34;
+  public static final int OPEN_REGION = 35;
+  public static final int OPENED_REGION = 36;
+  public static final int STORE_CHUNKS = 37;
+  public static final int LOAD_CHUNKS = 38;
+  public static final int MOVED = 39;
 
   private MessageType() {}
 }

@@ -1,12 +1,14 @@
 package ucm.server.protocol;
 
 import java.util.Arrays;
+import java.util.BitSet;
+import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /**
  * OPEN_NAMED, after the engine: a worker that names its blocks by itself. Its questions are answered by
- * {@link LeasedMessage} and {@link ReservedMessage}.
+ * {@link LeasedMessage}, {@link ReservedMessage} and {@link BlocksMessage}.
  *
  * @param layout one tensor, which is the block
  * @param mostSlots so many slots are enough, at least 1
@@ -62,6 +64,40 @@ public record NamedFields(KvLayout layout, int mostSlots) {
       int[] slots = new int[blocks];
       Arrays.fill(slots, PlannedMessage.NO_SLOT);
       return new ReservedMessage(0, slots);
+    }
+  }
+
+  /**
+   * OPEN_REGION: a file of shared memory that holds chunks of the size of a block.
+   *
+   * @param descriptor its number in the client's process
+   * @param byteSize all of it
+   * @param inode its number in its file system
+   */
+  public record RegionMessage(int descriptor, long byteSize, long inode) {}
+
+  /**
+   * STORE_CHUNKS and LOAD_CHUNKS: blocks, and where in the worker's region each lies or belongs.
+   *
+   * @param ids what the blocks are called
+   * @param chunks the number of the chunk of each
+   */
+  public record ChunksMessage(BlockIds ids, int[] chunks) {}
+
+  /**
+   * FOUND_WHICH and MOVED: some of the blocks that were named.
+   *
+   * @param bits bit {@code i % 8} of byte {@code i / 8} says it of block i; bytes of zero at the end are left
+   *     off
+   */
+  public record BlocksMessage(byte[] bits) {
+
+    public static BlocksMessage of(BitSet blocks) {
+      return new BlocksMessage(blocks.toByteArray());
+    }
+
+    public BitSet blocks() {
+      return BitSet.valueOf(bits);
     }
   }
 }

@@ -73,6 +73,15 @@ public final class NamedBlocks implements AutoCloseable {
   }
 
   /**
+   * Says which blocks are stored.
+   *
+   * @param answer called once, unless this is closed
+   */
+  public void find(BlockIds ids, Consumer<BitSet> answer) {
+    run(() -> answer.accept(blocks.pipeline.lookup(ids)), () -> answer.accept(new BitSet()));
+  }
+
+  /**
    * Loads the first blocks that are stored, as many as slots are to be had, and holds them until the worker
    * says that it has read them.
    *

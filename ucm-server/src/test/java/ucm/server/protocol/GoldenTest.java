@@ -24,7 +24,10 @@ import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.DeviceFields.CopyMessage;
 import ucm.server.protocol.LookupMessage.FoundMessage;
 import ucm.server.protocol.LookupMessage.PlacedInput;
+import ucm.server.protocol.NamedFields.BlocksMessage;
+import ucm.server.protocol.NamedFields.ChunksMessage;
 import ucm.server.protocol.NamedFields.LeasedMessage;
+import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.NamedFields.ReservedMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
@@ -77,7 +80,11 @@ final class GoldenTest {
     "reserve, 27, 11",
     "commit, 29, 12",
     "configuration, 30, 13",
-    "identify, 32, 0"
+    "identify, 32, 0",
+    "find, 33, 10",
+    "open_region, 35, 11",
+    "store_chunks, 37, 12",
+    "load_chunks, 38, 13"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -88,7 +95,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(30)
+          .hasSize(37)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -204,7 +211,7 @@ final class GoldenTest {
     NamedFields named = NamedFields.read(body);
     assertThat(named.layout()).isEqualTo(KvLayout.uniform(1, 1 << 24));
     assertThat(named.mostSlots()).isEqualTo(128);
-    for (String name : List.of("exists", "lease", "reserve")) {
+    for (String name : List.of("exists", "lease", "reserve", "find")) {
       assertThat(new FrameReader(read(name).body()).ids())
           .isEqualTo(
               BlockIds.ofHex(
@@ -220,6 +227,18 @@ final class GoldenTest {
         new FrameReader(read("reserved").body()).record(ReservedMessage.class);
     assertThat(reserved.save()).isEqualTo((1L << 40) + 2);
     assertThat(reserved.slots()).containsExactly(5, ReservedMessage.STORED, PlannedMessage.NO_SLOT);
+  }
+
+  @Test
+  void chunksOfTheWorkersMemory() throws Exception {
+    RegionMessage region = new FrameReader(read("open_region").body()).record(RegionMessage.class);
+    assertThat(region).isEqualTo(new RegionMessage(17, 1L << 33, (1L << 40) + 7));
+    written("opened_region", new FrameWriter(MessageType.OPENED_REGION, 11).string("no such file"));
+    ChunksMessage chunks = new FrameReader(read("store_chunks").body()).record(ChunksMessage.class);
+    assertThat(chunks.ids().size()).isEqualTo(2);
+    assertThat(chunks.chunks()).containsExactly(5, 1 << 20);
+    BlocksMessage found = new FrameReader(read("found_which").body()).record(BlocksMessage.class);
+    assertThat(found.blocks().stream()).containsExactly(0, 2, 16);
   }
 
   @Test
@@ -290,6 +309,11 @@ final class GoldenTest {
           BlockIds ids = body.ids();
           return to -> to.ids(ids);
         });
+    again("open_region", body -> recorded(RegionMessage.class, body));
+    again("store_chunks", body -> recorded(ChunksMessage.class, body));
+    again("load_chunks", body -> recorded(ChunksMessage.class, body));
+    again("found_which", body -> recorded(BlocksMessage.class, body));
+    again("moved", body -> recorded(BlocksMessage.class, body));
     again("leased", body -> recorded(LeasedMessage.class, body));
     again("reserved", body -> recorded(ReservedMessage.class, body));
   }

@@ -1,0 +1,331 @@
+"""``UcmTier``: a secondary tier of vLLM's native offloading over any pipeline of UCM.
+
+``--kv-transfer-config '{"kv_connector": "OffloadingConnector", "kv_role": "kv_both",
+"kv_connector_extra_config": {"spec_name": "TieringOffloadingSpec", "cpu_bytes_to_use": 8589934592,
+"secondary_tiers": [{"type": "UcmTier", "module_path": "ucm.integration.vllm.tier",
+"config_file": "ucm.yaml"}]}}'``
+
+vLLM moves KV blocks between the GPU and its own memory, and asks a tier for opaque chunks of that
+memory by opaque keys. So what vLLM can offload, hybrid models included, this tier keeps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Deque, Dict, Iterable, List, Optional, Sequence, Set
+
+from vllm.v1.kv_offload import base
+from vllm.v1.kv_offload.tiering.base import JobResult, RequestOffloadingContext, SecondaryTierManager
+
+from ucm.chunks import Chunks
+from ucm.integration import stores
+from ucm.integration.vllm import compat, identity
+from ucm.protocol import Engine, Identity
+
+# Jobs that are under way at once; the daemon moves the chunks of each in parallel.
+_JOBS = 4
+_OWN_KEYS = ("config_file", "ucm_socket", "ucm_start_daemon", "enable_kv_events", "locality")
+_BOTH_ROLES = 3
+_RESULT_FIELDS = {field.name for field in dataclasses.fields(JobResult)}
+
+
+class _Verdict:
+    """Whether a key is stored: None as long as that is being asked. Its requests keep it."""
+
+    __slots__ = ("found", "requests")
+
+    def __init__(self) -> None:
+        self.found: Optional[bool] = None
+        self.requests: Set[str] = set()
+
+
+class UcmTier(SecondaryTierManager):  # type: ignore[misc]
+    """Made and used by the scheduler's thread, which it never keeps waiting but in `drain_jobs`.
+
+    Nothing raises into the engine: with a configuration that cannot be used, or without a daemon, each
+    look-up is a miss and each job fails.
+    """
+
+    if hasattr(base, "Medium"):
+        medium = base.Medium.STORAGE
+
+    def __init__(
+        self,
+        offloading_spec: Any,
+        primary_kv_view: memoryview,
+        tier_type: str,
+        backpressure_detector: Any = None,
+        **config: Any,
+    ) -> None:
+        if "backpressure_detector" in inspect.signature(SecondaryTierManager.__init__).parameters:
+            super().__init__(offloading_spec, primary_kv_view, tier_type, backpressure_detector)
+        else:
+            super().__init__(offloading_spec, primary_kv_view, tier_type)
+        self._log = compat.logger("ucm")
+        # Of the scheduler's thread.
+        self._verdicts: Dict[bytes, _Verdict] = {}
+        self._asked: Dict[str, Set[bytes]] = {}
+        self._step: Dict[bytes, _Verdict] = {}
+        self._stored_events: Optional[List[Any]] = None
+        # Appended to by threads that move, in one operation.
+        self._results: Deque[Any] = deque()
+        self._idle = threading.Condition()
+        self._open_jobs = 0  # Guarded by the condition.
+        self._executor = ThreadPoolExecutor(_JOBS, "ucm-tier")
+        # Look-ups do not wait for jobs.
+        self._asker = ThreadPoolExecutor(1, "ucm-tier-lookup")
+        self._chunks: Optional[Chunks] = None
+        self._namespace = hashlib.md5(usedforsecurity=False)
+        try:
+            self._connect(offloading_spec, primary_kv_view, config)
+        except Exception as error:  # The engine starts all the same.
+            self._log.error("UCM: the tier keeps nothing: %s: %s", type(error).__name__, error)
+
+    def _connect(self, spec: Any, view: memoryview, config: Dict[str, Any]) -> None:
+        unknown = sorted(set(config) - set(_OWN_KEYS))
+        if unknown:
+            raise ValueError(
+                f"a tier of type UcmTier has no {' and '.join(unknown)}; it has {', '.join(_OWN_KEYS)}"
+            )
+        if "config_file" not in config:
+            raise ValueError("a tier of type UcmTier needs config_file, the YAML file of the stores")
+        if config.get("locality") is not None:
+            self.locality = base.Locality(config["locality"])
+        if config.get("enable_kv_events") and getattr(
+            getattr(spec, "kv_events_config", None), "enable_kv_cache_events", False
+        ):
+            self._stored_events = []
+        of_engine = getattr(spec, "vllm_config", None) or _config_of_caller()
+        chunk = {**_chunk_identity(spec, of_engine), "bytes": self._chunk_bytes}
+        self._namespace.update(json.dumps(chunk, sort_keys=True, default=str).encode())
+        extra = {"UCM_CONFIG_FILE": config["config_file"], **config}
+        name, text = stores.configuration(extra, {}, "secondary_tiers")
+        engine = Engine(
+            "tier",
+            0,
+            str(chunk["model"]),
+            str(chunk["dtype"]),
+            # The chunks have all ranks' parts.
+            1,
+            False,
+            max(1, int(chunk["tokens_per_chunk"])),
+            _BOTH_ROLES,
+            name,
+            text,
+        )
+        model = Identity() if of_engine is None else identity.of_engine(of_engine, self._log)
+        self._chunks = Chunks(extra, "vllm-tier", lambda: engine, view, self._log, lambda: model)
+        self._chunks.start()
+
+    # -- look-ups ----------------------------------------------------------------------------------
+
+    def on_new_request(self, req_context: Any) -> Any:
+        return RequestOffloadingContext()
+
+    def lookup(self, key: bytes, req_context: Any) -> Any:
+        """Whether a chunk is stored; asked of the daemon at the end of the step."""
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = self._step[key] = _Verdict()
+        verdict.requests.add(req_context.req_id)
+        self._asked.setdefault(req_context.req_id, set()).add(key)
+        return _as_result(verdict.found)
+
+    def on_schedule_end(self, *_: Any) -> None:
+        if not self._step:
+            return
+        step, self._step = self._step, {}
+        self._asker.submit(self._find, list(step), list(step.values()))
+
+    def _find(self, keys: List[bytes], verdicts: List[_Verdict]) -> None:
+        found: Sequence[bool] = [False] * len(keys)
+        try:
+            if self._chunks is not None:
+                found = self._chunks.find(self._ids(keys))
+        except Exception as error:
+            self._log.warning("UCM: a look-up failed, which counts as a miss: %s", error)
+        for verdict, is_there in zip(verdicts, found):
+            verdict.found = is_there
+
+    def on_request_finished(self, req_context: Any) -> None:
+        request_id = req_context.req_id
+        for key in self._asked.pop(request_id, ()):
+            verdict = self._verdicts[key]
+            verdict.requests.discard(request_id)
+            if not verdict.requests:
+                del self._verdicts[key]
+                self._step.pop(key, None)
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def submit_store(self, job_metadata: Any) -> None:
+        self._submit(job_metadata, stores_it=True)
+
+    def submit_load(self, job_metadata: Any) -> None:
+        self._submit(job_metadata, stores_it=False)
+
+    def _submit(self, job: Any, stores_it: bool) -> None:
+        keys = list(job.keys)
+        numbers = job.chunk_ids if hasattr(job, "chunk_ids") else job.block_ids
+        with self._idle:
+            self._open_jobs += 1
+        self._executor.submit(self._move, job.job_id, keys, [int(i) for i in numbers], stores_it)
+
+    def _move(self, job_id: int, keys: List[bytes], numbers: List[int], stores_it: bool) -> None:
+        began = time.monotonic()
+        moved: Sequence[bool] = [False] * len(keys)
+        try:
+            if self._chunks is not None:
+                move = self._chunks.store if stores_it else self._chunks.load
+                moved = move(self._ids(keys), numbers)
+        except Exception as error:
+            self._log.warning("UCM: chunks were not moved: %s: %s", type(error).__name__, error)
+        seconds = time.monotonic() - began
+        with self._idle:
+            self._results.append((job_id, keys, moved, seconds, stores_it))
+            self._open_jobs -= 1
+            self._idle.notify_all()
+
+    def get_finished_jobs(self) -> Iterable[Any]:
+        finished = []
+        while self._results:
+            job_id, keys, moved, seconds, stores_it = self._results.popleft()
+            well = [key for key, is_moved in zip(keys, moved) if is_moved]
+            more: Dict[str, Any] = {
+                "transfer_time": seconds,
+                "transfer_bytes": len(well) * self._chunk_bytes,
+            }
+            if stores_it:
+                if self._stored_events is not None and well:
+                    self._stored_events.append(self._event(well))
+            elif len(well) < len(keys):
+                if well:
+                    more["successful_keys"] = tuple(well)
+                for key, is_moved in zip(keys, moved):
+                    # It would be asked for again and again.
+                    verdict = self._verdicts.get(key)
+                    if verdict is not None and not is_moved:
+                        verdict.found = False
+            known = {name: value for name, value in more.items() if name in _RESULT_FIELDS}
+            finished.append(JobResult(job_id=job_id, success=len(well) == len(keys), **known))
+        return finished
+
+    def _event(self, keys: List[bytes]) -> Any:
+        fields = {field.name for field in dataclasses.fields(base.OffloadingEvent)}
+        locality = {"locality": self.locality} if "locality" in fields else {}
+        return base.OffloadingEvent(keys=keys, medium=self.medium, removed=False, **locality)
+
+    def take_events(self) -> Iterable[Any]:
+        """Chunks that were stored since the last call."""
+        events, stored = self._stored_events or [], self._stored_events
+        if stored is not None:
+            self._stored_events = []
+        return events
+
+    def drain_jobs(self) -> None:
+        """Returns when no job is under way."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._open_jobs == 0)
+
+    def shutdown(self) -> None:
+        """Ends what is under way; the daemon leaves the engine's memory alone afterwards."""
+        self.drain_jobs()
+        self._executor.shutdown()
+        self._asker.shutdown()
+        if self._chunks is not None:
+            self._chunks.close()
+
+    # -- names -------------------------------------------------------------------------------------
+
+    @property
+    def _chunk_bytes(self) -> int:
+        strides = self._primary_kv_view.strides
+        assert strides is not None
+        return int(strides[0])
+
+    def _ids(self, keys: Sequence[bytes]) -> List[bytes]:
+        ids = []
+        for key in keys:
+            name = self._namespace.copy()
+            name.update(key)
+            ids.append(name.digest())
+        return ids
+
+
+def _as_result(found: Optional[bool]) -> Any:
+    results = getattr(base, "LookupResult", None)
+    if results is None:
+        return found
+    if found is None:
+        return results.RETRY
+    return results.HIT if found else results.MISS
+
+
+def _chunk_identity(spec: Any, vllm_config: Any) -> Dict[str, Any]:
+    """What decides the bytes of a chunk besides its key, which has the hash of its tokens and its group."""
+    config = getattr(spec, "config", None)
+    if config is None:
+        return _identity_before_026(spec, vllm_config)
+    parallel = config.parallel
+    agnostic = parallel.is_parallelism_agnostic or getattr(config, "replicated_layout", False)
+    return {
+        "model": config.model.name,
+        "dtype": config.model.dtype,
+        "tokens_per_hash": config.cache.tokens_per_hash,
+        "tokens_per_chunk": config.cache.tokens_per_hash * config.cache.blocks_per_chunk,
+        "groups": [[group.tokens_per_block, list(group.layer_names)] for group in config.groups],
+        "parallel": "any"
+        if agnostic
+        else [
+            parallel.tp_size,
+            parallel.pp_size,
+            parallel.pcp_size,
+            parallel.dcp_size,
+        ],
+        "replicated": getattr(config, "replicated_layout", False),
+        "canonical": getattr(config, "canonical_layout", False),
+        "layout": getattr(config, "kv_cache_layout", None),
+    }
+
+
+def _identity_before_026(spec: Any, vllm_config: Any) -> Dict[str, Any]:
+    parallel, cache = vllm_config.parallel_config, vllm_config.cache_config
+    groups = [
+        [group.kv_cache_spec.block_size, list(group.layer_names), repr(group.kv_cache_spec)]
+        for group in spec.kv_cache_config.kv_cache_groups
+    ]
+    factor = int(getattr(spec, "block_size_factor", 1))
+    return {
+        "model": vllm_config.model_config.model,
+        "dtype": f"{vllm_config.model_config.dtype} {cache.cache_dtype}",
+        "tokens_per_hash": cache.block_size,
+        "tokens_per_chunk": cache.block_size * factor,
+        "groups": groups,
+        "parallel": [
+            parallel.tensor_parallel_size,
+            parallel.pipeline_parallel_size,
+            getattr(parallel, "prefill_context_parallel_size", 1),
+            getattr(parallel, "decode_context_parallel_size", 1),
+        ],
+    }
+
+
+def _config_of_caller() -> Any:
+    """The engine's configuration, which a specification does not have from 0.26 on: that of the connector
+    which is being made; None when a test makes the tier."""
+    frame = sys._getframe()
+    caller = frame.f_back
+    while caller is not None:
+        found = caller.f_locals.get("vllm_config")
+        if found is not None and hasattr(found, "model_config"):
+            return found
+        caller = caller.f_back
+    return None

@@ -1,0 +1,168 @@
+package ucm.server.session;
+
+import java.io.IOException;
+import java.util.BitSet;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockLayout;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+import ucm.pipeline.Pipeline;
+import ucm.server.protocol.NamedFields.ChunksMessage;
+import ucm.server.protocol.NamedFields.RegionMessage;
+import ucm.server.protocol.ProtocolException;
+import ucm.server.staging.EngineRegion;
+
+/**
+ * Moves blocks between the pipeline and a worker's own memory, without a slot between. Thread-safe.
+ *
+ * <p>The memory is the pipeline's as long as a task runs, so a move is answered when its task has completed,
+ * however late: a worker that does not want to wait that long ends the daemon.
+ */
+public final class RegionBlocks implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(RegionBlocks.class);
+  // Each task has a deadline in its store; this is for a store that does not keep it.
+  private static final long CLOSE_SECONDS = 120;
+
+  private final String engine;
+  private final Pipeline pipeline;
+  private final BlockLayout layout;
+  private final EngineRegion region;
+  // Answers: they look blocks up and write to the socket, which the thread that ends a task must
+  // not.
+  private final ExecutorService executor;
+  // Guarded by this.
+  private int moving;
+
+  RegionBlocks(String engine, EngineBlocks blocks, RegionMessage fields, int processId)
+      throws IOException {
+    this.engine = engine;
+    pipeline = blocks.pipeline;
+    layout = blocks.layout.blockLayout();
+    region =
+        EngineRegion.open(
+            processId, fields.descriptor(), fields.byteSize(), fields.inode(), layout.blockSize());
+    executor =
+        Executors.newSingleThreadExecutor(
+            Thread.ofPlatform().daemon().name("ucm-serve-region").factory());
+  }
+
+  /**
+   * Stores blocks.
+   *
+   * @param answer gets those that are stored when none of the memory is read any more; called once, unless
+   *     this is closed
+   * @throws ProtocolException when the region has no such chunks
+   */
+  public void store(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
+    move(blocks, pipeline::dump, result -> pipeline.lookup(blocks.ids()), answer);
+  }
+
+  /**
+   * Loads blocks.
+   *
+   * @param answer gets those whose bytes are there when none of the memory is written any more; called once,
+   *     unless this is closed
+   * @throws ProtocolException when the region has no such chunks
+   */
+  public void load(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
+    move(blocks, pipeline::load, RegionBlocks::moved, answer);
+  }
+
+  private static BitSet moved(TransferResult result) {
+    BitSet moved = result.failedShards();
+    moved.flip(0, result.okCount() + result.failedCount());
+    return moved;
+  }
+
+  private void move(
+      ChunksMessage blocks,
+      Function<Transfer, Task> start,
+      Function<TransferResult, BitSet> outcome,
+      Consumer<BitSet> answer)
+      throws ProtocolException {
+    Transfer transfer = transfer(blocks);
+    synchronized (this) {
+      moving++;
+    }
+    Task task;
+    try {
+      task = start.apply(transfer);
+    } catch (StoreException e) {
+      LOG.warn("{}: {} blocks are not moved: {}", engine, blocks.ids().size(), e.toString());
+      executor.execute(() -> end(BitSet::new, answer));
+      return;
+    }
+    task.whenTerminal(
+        () -> executor.execute(() -> end(() -> outcome.apply(task.result()), answer)));
+  }
+
+  private Transfer transfer(ChunksMessage blocks) throws ProtocolException {
+    int[] chunks = blocks.chunks();
+    if (chunks.length != blocks.ids().size()) {
+      throw ProtocolException.bad(
+          blocks.ids().size() + " blocks are named, and " + chunks.length + " chunks");
+    }
+    Transfer.Builder builder = Transfer.packed(layout).expect(chunks.length);
+    try {
+      for (int i = 0; i < chunks.length; i++) {
+        builder.shard(blocks.ids(), i, 0).piece(region.memory(), region.offset(chunks[i]));
+      }
+    } catch (IndexOutOfBoundsException e) {
+      throw ProtocolException.bad("the worker's region has no such chunk: " + e.getMessage());
+    }
+    return builder.build();
+  }
+
+  private void end(Supplier<BitSet> outcome, Consumer<BitSet> answer) {
+    BitSet moved = new BitSet();
+    try {
+      moved = outcome.get();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: what was moved cannot be told: {}", engine, e.toString());
+    }
+    synchronized (this) {
+      moving--;
+      notifyAll();
+    }
+    answer.accept(moved);
+  }
+
+  /** Waits until nothing uses the worker's memory any more, and forgets it. */
+  @Override
+  public void close() {
+    boolean ended = false;
+    try {
+      ended = awaitMoves();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (ended) {
+      executor.shutdown();
+      region.close();
+    } else {
+      LOG.warn("{}: moves did not end within {} s; its memory stays mapped", engine, CLOSE_SECONDS);
+    }
+  }
+
+  private synchronized boolean awaitMoves() throws InterruptedException {
+    long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(CLOSE_SECONDS);
+    while (moving > 0) {
+      long left = until - System.nanoTime();
+      if (left <= 0) {
+        return false;
+      }
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return true;
+  }
+}
