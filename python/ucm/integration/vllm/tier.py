@@ -15,13 +15,16 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import os
 import sys
 import threading
 import time
+import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Deque, Dict, Iterable, List, Optional, Sequence, Set
 
+from vllm.v1.core import kv_cache_utils
 from vllm.v1.kv_offload import base
 from vllm.v1.kv_offload.tiering.base import JobResult, RequestOffloadingContext, SecondaryTierManager
 
@@ -32,7 +35,7 @@ from ucm.protocol import Engine, Identity
 
 # Jobs that are under way at once; the daemon moves the chunks of each in parallel.
 _JOBS = 4
-_OWN_KEYS = ("config_file", "ucm_socket", "ucm_start_daemon", "enable_kv_events", "locality")
+_OWN_KEYS = ("config_file", "module_path", "ucm_socket", "ucm_start_daemon", "enable_kv_events", "locality")
 _BOTH_ROLES = 3
 _RESULT_FIELDS = {field.name for field in dataclasses.fields(JobResult)}
 
@@ -69,7 +72,7 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
             super().__init__(offloading_spec, primary_kv_view, tier_type, backpressure_detector)
         else:
             super().__init__(offloading_spec, primary_kv_view, tier_type)
-        self._log = compat.logger("ucm")
+        self._log = compat.logger()
         # Of the scheduler's thread.
         self._verdicts: Dict[bytes, _Verdict] = {}
         self._asked: Dict[str, Set[bytes]] = {}
@@ -121,6 +124,11 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
             name,
             text,
         )
+        if "PYTHONHASHSEED" not in os.environ and not hasattr(kv_cache_utils, "get_none_hash_seed"):
+            self._log.warning(
+                "UCM: hashes of blocks differ in each engine of this version of vLLM: set PYTHONHASHSEED to"
+                " the same number in all that share a store, or only this one finds what it stores"
+            )
         model = Identity() if of_engine is None else identity.of_engine(of_engine, self._log)
         self._chunks = Chunks(extra, "vllm-tier", lambda: engine, view, self._log, lambda: model)
         self._chunks.start()
@@ -230,14 +238,32 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
             self._stored_events = []
         return events
 
+    def has_pending_work(self) -> bool:
+        """Whether results are still to be fetched, for which an engine without requests takes steps."""
+        with self._idle:
+            return self._open_jobs > 0 or bool(self._results)
+
     def drain_jobs(self) -> None:
-        """Returns when no job is under way."""
+        """Returns when no job is under way.
+
+        vLLM asks for that when it resets its cache, as it does when weights were replaced: what is stored
+        until now is disowned.
+        """
+        self._await_jobs()
+        for key, before in self._verdicts.items():
+            # Answers that are still to come go to the ones before.
+            asked = self._verdicts[key] = self._step[key] = _Verdict()
+            asked.requests = before.requests
+        if self._chunks is not None:
+            self._chunks.disown(uuid.uuid4().hex)
+
+    def _await_jobs(self) -> None:
         with self._idle:
             self._idle.wait_for(lambda: self._open_jobs == 0)
 
     def shutdown(self) -> None:
         """Ends what is under way; the daemon leaves the engine's memory alone afterwards."""
-        self.drain_jobs()
+        self._await_jobs()
         self._executor.shutdown()
         self._asker.shutdown()
         if self._chunks is not None:

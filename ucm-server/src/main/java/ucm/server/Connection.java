@@ -294,7 +294,7 @@ final class Connection implements Runnable, AutoCloseable {
     }
     String reason = "";
     try {
-      region = engine().openRegion(message, processId);
+      region = named.openRegion(message, processId);
     } catch (IOException e) {
       reason = e.toString();
       LOG.warn("{}: the daemon does not move its chunks: {}", client, reason);

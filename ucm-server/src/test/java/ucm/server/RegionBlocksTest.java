@@ -155,6 +155,23 @@ final class RegionBlocksTest {
   }
 
   @Test
+  void afterAResetChunksOfBeforeAreNotFound() throws Exception {
+    try (TestClient client = worker()) {
+      assertThat(open(client, region())).isEmpty();
+      fill(0, content(0));
+      assertThat(move(client, MessageType.STORE_CHUNKS, ids(0, 1), 0)).isEqualTo(all(1));
+      FrameWriter reset = client.begin(MessageType.RESET).string("second");
+      var _ = client.ask(reset, MessageType.DONE);
+      assertThat(find(client, ids(0, 1))).isEqualTo(new BitSet());
+      assertThat(move(client, MessageType.LOAD_CHUNKS, ids(0, 1), 1)).isEqualTo(new BitSet());
+      fill(0, content(9));
+      assertThat(move(client, MessageType.STORE_CHUNKS, ids(0, 1), 0)).isEqualTo(all(1));
+      assertThat(move(client, MessageType.LOAD_CHUNKS, ids(0, 1), 1)).isEqualTo(all(1));
+      assertThat(chunk(1)).isEqualTo(content(9));
+    }
+  }
+
+  @Test
   void saysWhichBlocksCouldNotBeLoaded() throws Exception {
     try (TestClient client = worker()) {
       assertThat(open(client, region())).isEmpty();

@@ -1,6 +1,5 @@
 package ucm.server.session;
 
-import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
@@ -21,7 +20,6 @@ import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.NamedFields;
-import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
@@ -187,17 +185,6 @@ public final class EngineSession implements AutoCloseable {
     }
     return new OpenedWorker(
         0, answer, null, new NamedBlocks(fields.instance(), now, this::ownGeneration));
-  }
-
-  /**
-   * Opens the memory of a worker that names its blocks by itself, so that they move between it and the
-   * pipeline.
-   *
-   * @param processId the worker's process, as it says
-   * @throws IOException when that is not the memory which the worker announces
-   */
-  public RegionBlocks openRegion(RegionMessage region, int processId) throws IOException {
-    return new RegionBlocks(fields.instance(), registered(), region, processId);
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)

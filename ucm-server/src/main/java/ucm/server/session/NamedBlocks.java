@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.DigestException;
 import java.security.MessageDigest;
@@ -18,6 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.server.protocol.NamedFields.LeasedMessage;
+import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.NamedFields.ReservedMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 
@@ -77,8 +79,19 @@ public final class NamedBlocks implements AutoCloseable {
    *
    * @param answer called once, unless this is closed
    */
-  public void find(BlockIds ids, Consumer<BitSet> answer) {
+  public void find(BlockIds named, Consumer<BitSet> answer) {
+    BlockIds ids = stored(named);
     run(() -> answer.accept(blocks.pipeline.lookup(ids)), () -> answer.accept(new BitSet()));
+  }
+
+  /**
+   * Opens memory of the worker, so that its blocks move between it and the pipeline.
+   *
+   * @param processId the worker's process, as it says
+   * @throws IOException when that is not the memory which the worker announces
+   */
+  public RegionBlocks openRegion(RegionMessage region, int processId) throws IOException {
+    return new RegionBlocks(engine, blocks, this::stored, region, processId);
   }
 
   /**

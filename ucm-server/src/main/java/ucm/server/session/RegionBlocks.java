@@ -8,8 +8,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
 import ucm.api.Task;
@@ -35,6 +37,7 @@ public final class RegionBlocks implements AutoCloseable {
 
   private final String engine;
   private final Pipeline pipeline;
+  private final UnaryOperator<BlockIds> names;
   private final BlockLayout layout;
   private final EngineRegion region;
   // Answers: they look blocks up and write to the socket, which the thread that ends a task must
@@ -43,8 +46,17 @@ public final class RegionBlocks implements AutoCloseable {
   // Guarded by this.
   private int moving;
 
-  RegionBlocks(String engine, EngineBlocks blocks, RegionMessage fields, int processId)
+  /**
+   * @param names of the worker's names of blocks those under which they are stored
+   */
+  RegionBlocks(
+      String engine,
+      EngineBlocks blocks,
+      UnaryOperator<BlockIds> names,
+      RegionMessage fields,
+      int processId)
       throws IOException {
+    this.names = names;
     this.engine = engine;
     pipeline = blocks.pipeline;
     layout = blocks.layout.blockLayout();
@@ -64,7 +76,8 @@ public final class RegionBlocks implements AutoCloseable {
    * @throws ProtocolException when the region has no such chunks
    */
   public void store(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
-    move(blocks, pipeline::dump, result -> pipeline.lookup(blocks.ids()), answer);
+    BlockIds ids = names.apply(blocks.ids());
+    move(transfer(ids, blocks.chunks()), pipeline::dump, result -> pipeline.lookup(ids), answer);
   }
 
   /**
@@ -75,7 +88,8 @@ public final class RegionBlocks implements AutoCloseable {
    * @throws ProtocolException when the region has no such chunks
    */
   public void load(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
-    move(blocks, pipeline::load, RegionBlocks::moved, answer);
+    BlockIds ids = names.apply(blocks.ids());
+    move(transfer(ids, blocks.chunks()), pipeline::load, RegionBlocks::moved, answer);
   }
 
   private static BitSet moved(TransferResult result) {
@@ -85,12 +99,10 @@ public final class RegionBlocks implements AutoCloseable {
   }
 
   private void move(
-      ChunksMessage blocks,
+      Transfer transfer,
       Function<Transfer, Task> start,
       Function<TransferResult, BitSet> outcome,
-      Consumer<BitSet> answer)
-      throws ProtocolException {
-    Transfer transfer = transfer(blocks);
+      Consumer<BitSet> answer) {
     synchronized (this) {
       moving++;
     }
@@ -98,7 +110,7 @@ public final class RegionBlocks implements AutoCloseable {
     try {
       task = start.apply(transfer);
     } catch (StoreException e) {
-      LOG.warn("{}: {} blocks are not moved: {}", engine, blocks.ids().size(), e.toString());
+      LOG.warn("{}: {} blocks are not moved: {}", engine, transfer.shardCount(), e.toString());
       executor.execute(() -> end(BitSet::new, answer));
       return;
     }
@@ -106,16 +118,15 @@ public final class RegionBlocks implements AutoCloseable {
         () -> executor.execute(() -> end(() -> outcome.apply(task.result()), answer)));
   }
 
-  private Transfer transfer(ChunksMessage blocks) throws ProtocolException {
-    int[] chunks = blocks.chunks();
-    if (chunks.length != blocks.ids().size()) {
+  private Transfer transfer(BlockIds ids, int[] chunks) throws ProtocolException {
+    if (chunks.length != ids.size()) {
       throw ProtocolException.bad(
-          blocks.ids().size() + " blocks are named, and " + chunks.length + " chunks");
+          ids.size() + " blocks are named, and " + chunks.length + " chunks");
     }
     Transfer.Builder builder = Transfer.packed(layout).expect(chunks.length);
     try {
       for (int i = 0; i < chunks.length; i++) {
-        builder.shard(blocks.ids(), i, 0).piece(region.memory(), region.offset(chunks[i]));
+        builder.shard(ids, i, 0).piece(region.memory(), region.offset(chunks[i]));
       }
     } catch (IndexOutOfBoundsException e) {
       throw ProtocolException.bad("the worker's region has no such chunk: " + e.getMessage());
