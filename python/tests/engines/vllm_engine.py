@@ -130,6 +130,10 @@ class Forked:
             enforce_eager=True,
         )
         options.update(arguments)
+        from ucm.integration.vllm import scheduler
+
+        # A busy machine is no daemon that hangs; what a late answer costs has tests of its own.
+        scheduler.LOOKUP_SECONDS = scheduler.HUNG_SECONDS = 60.0
         before = options.pop("before", None)
         if before is not None:
             before()
@@ -204,12 +208,13 @@ def prompts(seed=0, count=4, length=1100, shared=550, **more):
     return [{"prompt_token_ids": first + tokens(length - shared), **more} for _ in range(count)]
 
 
-def generate(llm, wanted, tokens=12, **more):
-    """Answers of prompts, greedily."""
+def generate(llm, wanted, tokens=12, adapter=None, **more):
+    """Answers of prompts, greedily, by the model with an adapter."""
     from vllm import SamplingParams
 
     parameters = SamplingParams(temperature=0, max_tokens=tokens, logprobs=1, ignore_eos=True, **more)
-    return [answer(one) for one in llm.generate(wanted, parameters, use_tqdm=False)]
+    found = llm.generate(wanted, parameters, use_tqdm=False, lora_request=adapter)
+    return [answer(one) for one in found]
 
 
 def answer(output):
