@@ -40,12 +40,14 @@ class Layer(NamedTuple):
 class KvLayout(NamedTuple):
     """All layers of a rank, in the order of the model; of layers that share memory, the first.
 
-    ``shared`` says for each of the others which layer has its memory.
+    ``shared`` says for each of the others which layer has its memory. ``groups`` has the numbers of
+    the layers of each KV cache group, in which a request has blocks of its own.
     """
 
     layers: List[Layer]
     text: str
-    shared: Dict[str, str] = {}
+    shared: Dict[str, str]
+    groups: List[List[int]]
 
     @property
     def tensor_bytes(self) -> List[List[int]]:
@@ -73,8 +75,26 @@ def find(kv_caches: Dict[str, Tensors], blocks: int, mla: bool) -> KvLayout:
         if first != name:
             shared[name] = first
     layers = [_layer(name, kv_caches[name], blocks, mla) for name in first_of.values()]
+    return _layout(layers, shared, [[layer.name for layer in layers]])
+
+
+def find_groups(groups: Sequence[Dict[str, Tensors]], blocks: int, mla: bool) -> KvLayout:
+    """The same for several KV cache groups, whose layers may have the same memory in other blocks."""
+    found = [find(group, blocks, mla) for group in groups]
+    layers = sorted((layer for one in found for layer in one.layers), key=lambda one: layer_number(one.name))
+    shared = {name: of for one in found for name, of in one.shared.items()}
+    return _layout(layers, shared, [[layer.name for layer in one.layers] for one in found])
+
+
+def _layout(layers: List[Layer], shared: Dict[str, str], groups: List[List[str]]) -> KvLayout:
     texts = sorted({layer.text for layer in layers})
-    return KvLayout(layers, "" if texts == [""] else ";".join(texts), shared)
+    numbers = {layer.name: i for i, layer in enumerate(layers)}
+    return KvLayout(
+        layers,
+        "" if texts == [""] else ";".join(texts),
+        shared,
+        [[numbers[name] for name in group] for group in groups],
+    )
 
 
 def _parts(tensors: Tensors) -> List[torch.Tensor]:

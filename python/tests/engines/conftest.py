@@ -49,7 +49,9 @@ def engine(tmp_path, model):
 
     def make(scenario, daemon=None, **more):
         extra = more.pop("extra", {})
-        transfer = None if daemon is None else daemon.transfer(**extra)
+        transfer = more.pop("transfer", None)
+        if daemon is not None:
+            transfer = daemon.transfer(**extra)
         log = tmp_path / f"engine-{len(made)}.log"
         made.append(Forked(scenario, log, transfer, **{"model": model, **more}))
         return made[-1]

@@ -60,7 +60,10 @@ def ours(daemon):
     }
 
 
-@pytest.fixture(params=["region", "slots"])
+full = pytest.mark.full
+
+
+@pytest.fixture(params=["region", pytest.param("slots", marks=full)])
 def way(request):
     """The daemon moves chunks by itself, or through its slots."""
     return request.param
@@ -103,6 +106,7 @@ def test_chunks_are_found_by_the_next_engine_and_not_by_another_model(daemon, wa
     assert (before, found) == (0, stored)
 
 
+@full
 def test_the_tier_of_vllm_finds_as_much(daemon, tmp_path):
     tier = {"type": "fs", "root_dir": str(tmp_path / "fs")}
     assert in_a_process(store_and_find, tier, "fs")[1:] == in_a_process(
@@ -151,6 +155,7 @@ def damaged(ask, tier, way):
     return found, len(keys)
 
 
+@full
 def test_a_damaged_chunk_is_not_given_and_the_others_are(daemon, way):
     def damage():
         changed = 0
@@ -193,7 +198,7 @@ def random_calls(ask, tier, way, seed, rounds, kills):
     return hits, stored, resets
 
 
-@pytest.mark.parametrize("kills", [False, True], ids=["calm", "kills"])
+@pytest.mark.parametrize("kills", [pytest.param(False, marks=full), True], ids=["calm", "kills"])
 def test_random_calls_never_get_a_wrong_chunk(daemon, way, kills):
     def kill():
         daemon.kill()
@@ -208,6 +213,7 @@ def test_random_calls_never_get_a_wrong_chunk(daemon, way, kills):
         assert hits > 50 and stored > 20 and resets > 0
 
 
+@full
 def test_a_full_store_takes_no_more_and_keeps_what_it_has(daemon, way):
     daemon.write_yaml("Posix", more="posix_capacity_gb: 0.001\n      posix_gc_enable: false")
     found = in_a_process(random_calls, ours(daemon), way, 5, 100, False)
@@ -226,7 +232,10 @@ def wrong(ask, tier):
     return found
 
 
-@pytest.mark.parametrize("key", ["config_file", "ucm_socket", "colour"])
+@pytest.mark.parametrize(
+    "key",
+    ["config_file", pytest.param("ucm_socket", marks=full), pytest.param("colour", marks=full)],
+)
 def test_with_a_wrong_configuration_the_engine_works_without_the_tier(daemon, key):
     tier = {**ours(daemon), key: "nowhere"}
     # These are in the memory before it.

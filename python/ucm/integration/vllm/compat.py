@@ -6,7 +6,7 @@ import inspect
 import itertools
 import logging
 import uuid
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from vllm.distributed.kv_transfer.kv_connector.v1 import base
 
@@ -27,6 +27,7 @@ class Features(NamedTuple):
     load_errors: bool
     keeps_blocks_of_aborted_loads: bool
     fences_preemptions: bool
+    failed_requests: bool
 
 
 def features() -> Features:
@@ -37,7 +38,17 @@ def features() -> Features:
         hasattr(connector, "get_block_ids_with_load_errors"),
         _keeps_blocks_of_aborted_loads(),
         hasattr(connector, "handle_preemptions"),
+        hasattr(connector, "get_transfer_results"),
     )
+
+
+def hybrid_bases() -> Tuple[Any, ...]:
+    """What a connector is beside `KVConnectorBase_V1`.
+
+    With `SupportsHMA` vLLM keeps its manager of KV cache groups on, for any model. Where a load that
+    fails ends an engine with several groups, those models are better served without.
+    """
+    return (base.SupportsHMA,) if features().failed_requests else ()
 
 
 def _keeps_blocks_of_aborted_loads() -> bool:
@@ -59,24 +70,30 @@ def hit_source() -> Any:
     return CacheHitSource.DISK
 
 
+# Block ids of a request, in each KV cache group; 0 where the group has let go of a block.
+Tables = List[List[int]]
+
+
 class Scheduled(NamedTuple):
     """A request of a step, whichever list it came in."""
 
     request_id: str
     computed: int
     new: int
-    blocks: Optional[List[int]]
+    blocks: Optional[Tables]
     replaces: bool
 
 
-def first_group(blocks: Any) -> Optional[List[int]]:
-    """Block ids of the one KV cache group; None when there are no new ones."""
+def tables(blocks: Any) -> Optional[Tables]:
+    """Block ids of each KV cache group; None when there are no new ones."""
     if blocks is None:
         return None
     ids = blocks.get_block_ids() if hasattr(blocks, "get_block_ids") else blocks
     if ids is None or len(ids) == 0:
         return None
-    return list(ids[0]) if isinstance(ids[0], (list, tuple)) else list(ids)
+    if isinstance(ids[0], (list, tuple)):
+        return [list(group) for group in ids]
+    return [list(ids)]
 
 
 def scheduled(output: Any, wanted: "set[str]") -> List[Scheduled]:
@@ -84,7 +101,7 @@ def scheduled(output: Any, wanted: "set[str]") -> List[Scheduled]:
     tokens: Dict[str, int] = output.num_scheduled_tokens
     found = [
         Scheduled(
-            new.req_id, new.num_computed_tokens, tokens[new.req_id], first_group(new.block_ids), True
+            new.req_id, new.num_computed_tokens, tokens[new.req_id], tables(new.block_ids), True
         )
         for new in output.scheduled_new_reqs
         if new.req_id in wanted
@@ -98,7 +115,7 @@ def scheduled(output: Any, wanted: "set[str]") -> List[Scheduled]:
                         one.req_id,
                         one.num_computed_tokens,
                         tokens[one.req_id],
-                        first_group(one.new_block_ids),
+                        tables(one.new_block_ids),
                         bool(one.resumed_from_preemption),
                     )
                 )
@@ -118,7 +135,7 @@ def scheduled(output: Any, wanted: "set[str]") -> List[Scheduled]:
                     request_id,
                     cached.num_computed_tokens[i],
                     tokens[request_id],
-                    first_group(cached.new_block_ids[i]),
+                    tables(cached.new_block_ids[i]),
                     resumed,
                 )
             )
@@ -138,7 +155,7 @@ def advanced(output: Any, ends: Dict[str, int]) -> List[Scheduled]:
     for request_id, computed, new_blocks in rows:
         end = ends.get(request_id)
         if end is not None and (new_blocks or computed + tokens[request_id] >= end):
-            blocks = first_group(new_blocks)
+            blocks = tables(new_blocks)
             found.append(Scheduled(request_id, computed, tokens[request_id], blocks, False))
     return found
 
@@ -195,6 +212,8 @@ class NotServed(Exception):
 
 
 _PLAIN_SPECS = ("FullAttentionSpec", "MLAAttentionSpec")
+# Of these, blocks that no token to come looks at are let go.
+_WINDOW_SPECS = ("SlidingWindowSpec", "ChunkedLocalAttentionSpec")
 
 
 def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
@@ -210,15 +229,46 @@ def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
         return reason
     if kv_cache_config is None:
         return None
-    groups = kv_cache_config.kv_cache_groups
-    if len(groups) != 1:
-        return f"models with {len(groups)} groups of KV caches (hybrid models) are not supported"
-    for spec in _specs(groups[0].kv_cache_spec):
-        names = [kind.__name__ for kind in type(spec).__mro__]
-        if not any(plain in names for plain in _PLAIN_SPECS):
-            return f"KV caches of kind {names[0]} are not supported"
+    for kind, names in _kinds(kv_cache_config):
+        if not names.intersection(_PLAIN_SPECS + _WINDOW_SPECS):
+            return f"KV caches of kind {kind} are not supported"
+    if not lets_go(kv_cache_config):
         # Windows and chunks are layers that vLLM keeps all blocks of, with this one group.
+        return None
+    groups = kv_cache_config.kv_cache_groups
+    hybrid = f"models with {len(groups)} groups of KV caches, such as of windows,"
+    if not features().failed_requests:
+        return f"{hybrid} are not supported with this version of vLLM"
+    tokens = int(vllm_config.cache_config.block_size)
+    if any(int(group.kv_cache_spec.block_size) != tokens for group in groups):
+        return f"{hybrid} are not supported when their blocks differ in tokens"
+    if getattr(vllm_config, "speculative_config", None) is not None:
+        return f"{hybrid} are not supported with speculative decoding"
+    if not loads_beside(vllm_config):
+        return f"{hybrid} are loaded beside the engine's steps alone, which ucm_async_load turns off"
     return None
+
+
+def loads_beside(vllm_config: Any) -> bool:
+    """Whether requests may be loaded while others are computed."""
+    extra = vllm_config.kv_transfer_config.kv_connector_extra_config or {}
+    return features().deferred_lookup and bool(extra.get("ucm_async_load", True))
+
+
+def lets_go(kv_cache_config: Any) -> bool:
+    """Whether groups of the KV cache let go of blocks of requests that go on."""
+    groups = getattr(kv_cache_config, "kv_cache_groups", None) or ()
+    kinds = _kinds(kv_cache_config) if groups else []
+    return len(groups) > 1 or any(names.intersection(_WINDOW_SPECS) for _, names in kinds)
+
+
+def _kinds(kv_cache_config: Any) -> List[Tuple[str, Set[str]]]:
+    """The kind of each layer's KV cache, and the names of all that it is a kind of."""
+    return [
+        (type(spec).__name__, {kind.__name__ for kind in type(spec).__mro__})
+        for group in kv_cache_config.kv_cache_groups
+        for spec in _specs(group.kv_cache_spec)
+    ]
 
 
 def _ends_with_its_prompt(vllm_config: Any) -> Optional[str]:
@@ -259,6 +309,20 @@ def _specs(spec: Any) -> List[Any]:
     if type(spec).__name__ == "UniformTypeKVCacheSpecs":
         return list(spec.kv_cache_specs.values())
     return [spec]
+
+
+def by_group(kv_cache_config: Any, kv_caches: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The tensors of each KV cache group."""
+    groups = getattr(kv_cache_config, "kv_cache_groups", None) or ()
+    if len(groups) <= 1:
+        return [kv_caches]
+    left = dict(kv_caches)
+    found = [
+        {name: left.pop(name) for name in group.layer_names if name in left} for group in groups
+    ]
+    if left:
+        raise NotServed(f"layers that are in no group of KV caches: {', '.join(sorted(left))}")
+    return found
 
 
 def block_count(vllm_config: Any, kv_cache_config: Any, kv_caches: Dict[str, Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata
 
@@ -19,6 +19,10 @@ def unpack(packed: bytes) -> List[int]:
     return numbers.tolist()
 
 
+# Blocks and slots of each KV cache group but the first, for the layers of that group.
+More = Tuple[Tuple[bytes, bytes], ...]
+
+
 @dataclass(frozen=True)
 class Load:
     """Slots to be copied into blocks of the engine; block and slot numbers are packed u32."""
@@ -29,6 +33,7 @@ class Load:
     asynchronous: bool
     blocks: bytes
     slots: bytes
+    more: More = ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Save:
     generation: int
     blocks: bytes
     slots: bytes
+    more: More = ()
 
 
 @dataclass

@@ -13,8 +13,9 @@ from ucm import protocol
 from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine, identity
 from ucm.integration.vllm.generation import Generation
-from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, pack
+from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata
 from ucm.integration.vllm.plans import Entry, LatePlans, Owner
+from ucm.integration.vllm.requests import Request, packed
 from ucm.protocol import Found, ProtocolError, Refused
 
 LOOKUP_SECONDS = 1.0
@@ -24,28 +25,6 @@ PLAN_SECONDS = 0.2
 HUNG_SECONDS = 2.0
 PROMISE_SECONDS = 60.0
 _FAILURES = (OSError, Gone, ProtocolError, Refused)
-
-
-class _Request:
-    """What is known of a request that has not ended."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self.epoch = 0
-        self.sent_tokens = 0
-        self.asked: Optional[int] = None
-        self.asked_tokens = 0
-        self.asked_at = 0.0
-        self.sequence = 0
-        self.found: Optional[Found] = None
-        self.blocks: List[int] = []
-        self.full_blocks = 0
-        # With generated tokens saved: where its tokens are.
-        self.request: Any = None
-        # Blocks of it may still be on their way into slots.
-        self.saved = False
-        # How often it has lost its blocks.
-        self.stay = 0
 
 
 class SchedulerSide:
@@ -58,11 +37,13 @@ class SchedulerSide:
         self._generation = Generation(identity.launch(vllm_config), self._log)
         self._tokens = 1
         self._may_load_beside = False
+        # Blocks of a request that goes on may be given to others in its next step.
+        self._lets_go = False
         # The daemon says whether loads go layer by layer instead.
         self._asynchronous = False
         self._loads = False
         self._saves = False
-        self._requests: Dict[str, _Request] = {}
+        self._requests: Dict[str, Request] = {}
         self._by_sequence: Dict[int, str] = {}
         self._unsaved: Set[str] = set()
         # Requests whose prompt is saved: how many tokens end the next block. Only if those are saved.
@@ -94,7 +75,8 @@ class SchedulerSide:
         self._engine = engine.describe(vllm_config)
         self._tokens = self._late.block_tokens = self._engine.block_tokens
         extra = engine.extra_config(vllm_config)
-        self._may_load_beside = self._features.deferred_lookup and bool(extra.get("ucm_async_load", True))
+        self._may_load_beside = compat.loads_beside(vllm_config)
+        self._lets_go = compat.lets_go(kv_cache_config)
         self._loads = self._engine.role != 1
         self._saves = self._engine.role != 2
         self._link = Link(extra, protocol.SCHEDULER, "scheduler", self._open, self._log)
@@ -107,7 +89,8 @@ class SchedulerSide:
         self._generation.opened(connection)
         settings = protocol.read_settings(answer.body)
         self._saves_generated = self._saves and bool(settings & protocol.SAVES_GENERATED)
-        self._asynchronous = self._may_load_beside and not settings & protocol.LAYERWISE
+        layerwise = bool(settings & protocol.LAYERWISE) and not self._lets_go
+        self._asynchronous = self._may_load_beside and not layerwise
 
     # -- look-ups ----------------------------------------------------------------------------------
 
@@ -130,19 +113,24 @@ class SchedulerSide:
         count = 0 if not self._loads else found.tokens
         if count == 0:
             return 0, False
-        if self._asynchronous:
-            # The scheduler takes the last token of a full hit back itself.
-            return min(len(found.slots) * self._tokens, request.num_tokens - computed), True
-        return count, False
+        if not self._asynchronous:
+            return count, False
+        count = len(found.slots) * self._tokens
+        if self._lets_go:
+            # Whole blocks, and not the last token: what it would look at may not be kept.
+            count = min(count, (request.num_tokens - 1) // self._tokens * self._tokens - computed)
+            return max(0, count), count > 0
+        # The scheduler takes the last token of a full hit back itself.
+        return min(count, request.num_tokens - computed), True
 
-    def _state(self, request: Any) -> _Request:
+    def _state(self, request: Any) -> Request:
         state = self._requests.get(request.request_id)
         if state is None:
             self._next_handle = (self._next_handle + 1) & 0x7FFFFFFF
-            state = self._requests[request.request_id] = _Request(self._next_handle)
+            state = self._requests[request.request_id] = Request(self._next_handle)
         return state
 
-    def _must_ask(self, state: _Request, request: Any, computed: int) -> bool:
+    def _must_ask(self, state: Request, request: Any, computed: int) -> bool:
         if state.asked != computed or state.asked_tokens != request.num_tokens:
             return True
         if state.found is None or state.found.hold == 0:
@@ -155,7 +143,7 @@ class SchedulerSide:
             or time.monotonic() - state.asked_at > PROMISE_SECONDS
         )
 
-    def _ask(self, state: _Request, request: Any, computed: int) -> None:
+    def _ask(self, state: Request, request: Any, computed: int) -> None:
         state.asked = computed
         state.asked_tokens = request.num_tokens
         state.asked_at = time.monotonic()
@@ -207,12 +195,12 @@ class SchedulerSide:
             self._unsaved.add(request.request_id)
             state.request = request if self._saves_generated else None
 
-    def _nothing(self, state: _Request) -> None:
+    def _nothing(self, state: Request) -> None:
         self._by_sequence.pop(state.sequence, None)
         state.sequence = 0
         state.found = Found(state.handle, 0, 0, 0, [], 0, 0)
 
-    def _answer(self, state: _Request) -> Optional[Found]:
+    def _answer(self, state: Request) -> Optional[Found]:
         if state.found is not None:
             return state.found
         link = self._link
@@ -280,9 +268,9 @@ class SchedulerSide:
         state = self._requests.get(request.request_id)
         if state is None:
             return
-        table = compat.first_group(blocks) or []
-        if table:
-            state.blocks = table
+        tables = compat.tables(blocks)
+        if tables and any(tables):
+            state.tables = tables
         found = state.found
         if found is None:
             return
@@ -294,10 +282,13 @@ class SchedulerSide:
             return
         first = (state.asked or 0) // self._tokens
         count = min(-(-external_tokens // self._tokens), len(found.slots))
-        pairs = [
-            (block, slot)
-            for block, slot in zip(state.blocks[first : first + count], found.slots)
-            if block != 0
+        parts = [
+            packed(
+                (block, slot)
+                for block, slot in zip(table[first : first + count], found.slots)
+                if block != 0
+            )
+            for table in state.tables
         ]
         self._take(found.hold, count)
         self._step_loads.append(
@@ -306,8 +297,8 @@ class SchedulerSide:
                 found.hold,
                 found.generation,
                 self._asynchronous,
-                pack([block for block, _ in pairs]),
-                pack([slot for _, slot in pairs]),
+                *(parts[0] if parts else (b"", b"")),
+                tuple(parts[1:]),
             )
         )
         self._count("loaded_blocks", count)
@@ -377,7 +368,7 @@ class SchedulerSide:
         """Late answers are used by requests that still have their blocks."""
         for owner, planned, generation in self._late.answers():
             state = self._requests.get(owner.request_id)
-            if state is owner.state and state.stay == owner.stay:
+            if state is owner.state and state.stay == owner.stay and not self._lets_go:
                 meta.saves.append(self._save(owner.request_id, planned, generation))
             else:
                 meta.saves.append(Save("", planned.save, generation, b"", b""))
@@ -391,7 +382,7 @@ class SchedulerSide:
     ) -> None:
         """Adds the blocks of generated tokens that a request completes."""
         state = self._requests[one.request_id]
-        state.blocks = state.blocks + (one.blocks or [])
+        state.extend(one)
         start = self._decoding.get(one.request_id, 0) - self._tokens
         # A token that is computed ahead of its value, or may be taken back, is not known.
         known = min(one.computed + one.new, compat.known_tokens(state.request))
@@ -415,8 +406,7 @@ class SchedulerSide:
         assert link is not None
         for one in requests:
             state = self._requests[one.request_id]
-            if one.blocks is not None:
-                state.blocks = one.blocks if one.replaces else state.blocks + one.blocks
+            state.extend(one)
             if one.computed + one.new >= state.full_blocks * self._tokens:
                 self._unsaved.discard(one.request_id)
                 if state.request is not None:
@@ -434,7 +424,10 @@ class SchedulerSide:
             self._late.epoch = link.epoch
         if self._late:
             # The daemon is behind, and no step waits for it: these blocks are offered later.
-            self._late.owe(entries)
+            if self._lets_go:
+                self._late.lose(entries)
+            else:
+                self._late.owe(entries)
             entries, generated = [], []
         elif not meta.empty:
             entries = self._late.with_owed(entries)
@@ -456,8 +449,11 @@ class SchedulerSide:
             self._late.lose(entries)
             link.lost(connection, error)
             return
+        starts = {request_id: computed // self._tokens for request_id, computed, _ in entries}
         for save in planned:
-            meta.saves.append(self._save(owners[save.handle].request_id, save, generation))
+            request_id = owners[save.handle].request_id
+            first = starts[request_id] if self._lets_go else 0
+            meta.saves.append(self._save(request_id, save, generation, first))
 
     def _flush(
         self,
@@ -500,28 +496,26 @@ class SchedulerSide:
             link.lost(connection, error)
 
     def _save(
-        self, request_id: str, planned: protocol.Planned, generation: int
+        self, request_id: str, planned: protocol.Planned, generation: int, computed: int = 0
     ) -> Save:
+        """The copies of a plan, unless it names blocks that the engine does not have or, before the
+        block `computed`, may not have any more: a save without blocks is given up."""
         state = self._requests[request_id]
-        table = state.blocks[planned.first_block : planned.first_block + len(planned.slots)]
-        pairs = [
-            (block, slot)
-            for block, slot in zip(table, planned.slots)
-            if slot != protocol.NO_SLOT
-        ]
-        if len(table) < len(planned.slots) or any(block == 0 for block, _ in pairs):
-            # Blocks that the engine does not have: a save without blocks is given up.
-            pairs = []
-        self._count("saved_blocks", len(pairs))
-        if pairs and self._features.fences_preemptions:
+        begin, end = planned.first_block, planned.first_block + len(planned.slots)
+        wanted = [i for i, slot in enumerate(planned.slots) if slot != protocol.NO_SLOT]
+        whole = bool(state.tables) and begin + min(wanted, default=computed) >= computed
+        parts = []
+        for table in state.tables:
+            part = table[begin:end]
+            whole = whole and len(part) == len(planned.slots) and all(part[i] for i in wanted)
+            if whole:
+                parts.append(packed((part[i], planned.slots[i]) for i in wanted))
+        if not whole:
+            parts = [(b"", b"")]
+        self._count("saved_blocks", len(wanted) if whole else 0)
+        if parts[0][0] and self._features.fences_preemptions:
             state.saved = True
-        return Save(
-            request_id,
-            planned.save,
-            generation,
-            pack([block for block, _ in pairs]),
-            pack([slot for _, slot in pairs]),
-        )
+        return Save(request_id, planned.save, generation, *parts[0], tuple(parts[1:]))
 
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""
@@ -530,7 +524,7 @@ class SchedulerSide:
                 self._loading.discard(request_id)
                 self._arrived.add(request_id)
         self._kept.difference_update(getattr(output, "finished_sending", None) or ())
-        if getattr(output, "invalid_block_ids", None):
+        if getattr(output, "invalid_block_ids", None) or getattr(output, "failed_recving", None):
             self._send(protocol.ERRORS_SEEN, protocol.Writer())
 
     @property

@@ -25,7 +25,7 @@ from ucm.integration.vllm import compat
 _workers: MutableMapping[Tuple[int, str], Any] = weakref.WeakValueDictionary()
 
 
-class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
+class UCMConnector(KVConnectorBase_V1, *compat.hybrid_bases()):  # type: ignore[misc]
     """Every optional method of every version is there; a version calls those that it knows."""
 
     _cache_hit_source = compat.hit_source()
@@ -72,6 +72,11 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
         beside = _workers.get(self._key)
         await_saves = None if beside is None else beside.await_saves
         return self._scheduler.finished(request, await_saves), None
+
+    def request_finished_all_groups(
+        self, request: Any, block_ids: Any
+    ) -> Tuple[bool, Optional[Dict[str, Any]]]:
+        return self.request_finished(request, block_ids)
 
     def take_events(self) -> Iterable[Any]:
         return ()
@@ -146,6 +151,11 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
         self, finished_req_ids: Set[str]
     ) -> Tuple[Optional[Set[str]], Optional[Set[str]]]:
         return self._worker.take_finished()  # type: ignore[no-any-return]
+
+    def get_transfer_results(self, finished_req_ids: Set[str]) -> Any:
+        found = super().get_transfer_results(finished_req_ids)
+        found.failed_recving.update(self._worker.take_failed())
+        return found
 
     def get_block_ids_with_load_errors(self) -> Set[int]:
         return self._worker.take_errors()  # type: ignore[no-any-return]

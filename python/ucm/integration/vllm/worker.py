@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
@@ -20,7 +20,7 @@ from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine, identity
 from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
-from ucm.layout import KvLayout, LayoutError, find, layer_number
+from ucm.layout import KvLayout, LayoutError, find_groups, layer_number
 from ucm.protocol import Engine, Identity, ProtocolError
 from ucm.staging import Staging
 
@@ -41,6 +41,8 @@ class WorkerSide:
         # As the daemon says when it is there.
         self._layerwise = True
         self._saves_beside = False
+        # Blocks of a request that goes on may be given to others in its next step.
+        self._lets_go = False
         self._saves = False
         self._rank = 0
         self._extra: Dict[str, Any] = {}
@@ -62,6 +64,7 @@ class WorkerSide:
         self._received: Set[str] = set()
         self._sent: Set[str] = set()
         self._errors: Set[int] = set()
+        self._failed: Set[str] = set()
         # Of all ranks, told by the first one; used by the engine's thread alone.
         self._counts: "Counter[str]" = Counter()
         # Of the step.
@@ -81,6 +84,7 @@ class WorkerSide:
         config = self._config
         self._extra = engine.extra_config(config)
         self._saves_beside = compat.features().fences_preemptions
+        self._lets_go = compat.lets_go(self._kv_cache_config)
         self._rank = compat.tp_rank(config.parallel_config)
         self._saves = self._rank == 0 or not compat.is_mla(config.model_config)
         self._plane = str(self._extra.get("ucm_data_plane", "auto"))
@@ -96,8 +100,9 @@ class WorkerSide:
     def _register(self, kv_caches: Dict[str, Any]) -> None:
         self._engine = engine.describe(self._config)
         blocks = compat.block_count(self._config, self._kv_cache_config, kv_caches)
+        groups = compat.by_group(self._kv_cache_config, kv_caches)
         try:
-            self._layout = find(kv_caches, blocks, compat.is_mla(self._config.model_config))
+            self._layout = find_groups(groups, blocks, compat.is_mla(self._config.model_config))
         except LayoutError as error:
             raise compat.NotServed(str(error)) from None
         # Now, as the model was loaded just before: later its files may be those of another one.
@@ -217,7 +222,10 @@ class WorkerSide:
             loader.settle()
             self._send_loaded([load], set() if well else {load.hold})
             with self._lock:
-                if not well:
+                if not well and self._lets_go:
+                    # Their numbers would tell of one group alone.
+                    self._failed.add(load.request_id)
+                elif not well:
                     self._errors.update(unpack(load.blocks))
                 self._loading.discard(load.request_id)
                 if load.request_id in self._delayed:
@@ -234,11 +242,24 @@ class WorkerSide:
         if staging is None or self._layout is None:
             return False
         try:
-            staging.load(self._layout, layers, unpack(load.slots), unpack(load.blocks))
+            for group, blocks, slots in self._parts(load, layers):
+                staging.load(self._layout, group, slots, blocks)
         except Exception:  # The engine must learn of it whatever it was.
             self._log.exception("UCM: request %s could not be loaded", load.request_id)
             return False
         return True
+
+    def _parts(
+        self, copy: Union[Load, Save], layers: Sequence[int]
+    ) -> Iterator[Tuple[List[int], List[int], List[int]]]:
+        """Of each group with something to copy: those of the layers that are in it, blocks, and slots."""
+        assert self._layout is not None
+        for group, (blocks, slots) in zip(
+            self._layout.groups, ((copy.blocks, copy.slots), *copy.more)
+        ):
+            wanted = [layer for layer in group if layer in layers]
+            if wanted and blocks:
+                yield wanted, unpack(blocks), unpack(slots)
 
     def wait_for_layer_load(self, name: str) -> None:
         if self._meta is None or not self._layerwise or name not in self._through:
@@ -300,6 +321,8 @@ class WorkerSide:
                     self._settle(save.request_id)
 
         self._deferred.append((fence(self._device()), work))
+        if self._lets_go:
+            self.await_saves()
 
     def _begin_saves(self) -> None:
         for ready, work in self._deferred:
@@ -327,7 +350,8 @@ class WorkerSide:
         if staging is None or self._layout is None:
             return False
         try:
-            staging.save(self._layout, layers, unpack(save.slots), unpack(save.blocks))
+            for group, blocks, slots in self._parts(save, layers):
+                staging.save(self._layout, group, slots, blocks)
         except Exception:  # Nothing is lost but a later hit.
             self._log.exception("UCM: blocks of request %s could not be saved", save.request_id)
             return False
@@ -373,6 +397,12 @@ class WorkerSide:
         with self._lock:
             errors, self._errors = self._errors, set()
         return errors
+
+    def take_failed(self) -> Set[str]:
+        """Ids of requests whose load has failed, and that are not told by their blocks."""
+        with self._lock:
+            failed, self._failed = self._failed, set()
+        return failed
 
     def take_counts(self) -> Dict[str, int]:
         """What was counted since the last call, by name."""
