@@ -15,12 +15,14 @@ def once(llm, tell, hear):
 
 
 def counted(llm, tell, hear):
-    """Answers, and what the workers have counted until then."""
+    """Answers, and what the workers have counted until then, as it comes from workers that are processes."""
+    import pickle
+
     from ucm.integration.vllm import stats
 
     seen = []
     make = stats.make
-    stats.make = lambda data: seen.append(dict(data)) or make(data)
+    stats.make = lambda data: seen.append(dict(data)) or pickle.loads(pickle.dumps(make(data)))
     generate(llm, WANTED)
     return seen
 

@@ -13,13 +13,14 @@ _NAMES = {
 }
 
 
-def make(data: Dict[str, Any]) -> Any:
-    """Counters since they were taken last; None where this vLLM has no statistics."""
-    try:
-        from vllm.distributed.kv_transfer.kv_connector.v1.metrics import KVConnectorStats
-    except ImportError:
-        return None
+try:
+    from vllm.distributed.kv_transfer.kv_connector.v1.metrics import KVConnectorStats
+except ImportError:  # Before 0.11.1.
+    KVConnectorStats = None
 
+if KVConnectorStats is not None:
+
+    # Workers that are processes send it pickled, so it has a name in this module.
     class UCMStats(KVConnectorStats):  # type: ignore[misc]
         def reset(self) -> None:
             self.data: Dict[str, Any] = {}
@@ -35,7 +36,10 @@ def make(data: Dict[str, Any]) -> Any:
         def is_empty(self) -> bool:
             return not any(self.data.values())
 
-    return UCMStats(data=dict(data))
+
+def make(data: Dict[str, Any]) -> Any:
+    """Counters since they were taken last; None where this vLLM has no statistics."""
+    return None if KVConnectorStats is None else UCMStats(data=dict(data))
 
 
 def prometheus(config: Any, types: Any, labels: Any, values: Any) -> Any:
