@@ -80,7 +80,7 @@ def test_where_the_daemon_cannot_the_worker_copies(own_daemon, monkeypatch, brok
 def test_memory_that_is_not_the_workers_is_found_out(own_daemon, monkeypatch):
     monkeypatch.setattr(device, "is_answered", lambda exported, written: False)
     engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not engine.ranks[0].connector._worker._link.connected:
         assert time.monotonic() < deadline
         time.sleep(0.01)

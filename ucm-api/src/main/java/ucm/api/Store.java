@@ -152,6 +152,20 @@ public interface Store extends AutoCloseable {
   }
 
   /**
+   * Hints that these are the blocks of one prompt, of which an engine is about to look up, load or dump
+   * some. A later block is of no use without those before it, so a store that removes what was used
+   * longest ago keeps a block at least as long as those that come after it. Never blocks, may be ignored,
+   * has no result. A stage hands it on; the default ignores it, and its {@link #lookup} of no ids answers a
+   * store that is not open.
+   *
+   * @param ids all blocks of the prompt, root first, whether they are here or not
+   * @throws StoreClosedException when the store is closed
+   */
+  default void notePrompt(BlockIds ids) {
+    lookup(BlockIds.empty());
+  }
+
+  /**
    * Starts to move shards from the store into memory. Returns at once.
    *
    * <p>A shard that is not there any more, or is damaged, ends as {@link ShardOutcome#MISSING} or

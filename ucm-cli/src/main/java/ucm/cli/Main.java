@@ -84,6 +84,8 @@ public final class Main implements Runnable {
         .map(ServiceLoader.Provider::type)
         .forEach(type -> commands.put(type.getAnnotation(Command.class).name(), type));
     commands.put("doctor", DoctorCommand.class);
+    commands.put("completion", CompletionCommand.class);
+    commands.put("help", HelpCommand.class);
     return commands;
   }
 
@@ -151,14 +153,19 @@ public final class Main implements Runnable {
 
   /** Knows only the command that is asked for, as each takes time to set up; or all, to name them. */
   private static CommandLine commandLine(String[] args) {
-    CommandLine line = new CommandLine(new Main());
     Map<String, Class<?>> commands = commands();
     Class<?> asked = args.length == 0 ? null : commands.get(args[0]);
-    if (asked != null) {
-      line.addSubcommand(args[0], asked);
-    } else {
-      commands.forEach(line::addSubcommand);
-    }
+    return knowing(asked == null ? commands : Map.of(args[0], asked));
+  }
+
+  /** Knows all commands. */
+  static CommandLine whole() {
+    return knowing(commands());
+  }
+
+  private static CommandLine knowing(Map<String, Class<?>> commands) {
+    CommandLine line = new CommandLine(new Main());
+    commands.forEach(line::addSubcommand);
     return line.registerConverter(ByteSize.class, new ByteSize.Converter());
   }
 

@@ -14,6 +14,7 @@ class HelpTest {
   @ValueSource(
       strings = {
         "calc",
+        "completion",
         "config",
         "config check",
         "config convert",
@@ -22,6 +23,7 @@ class HelpTest {
         "demo",
         "doctor",
         "explain",
+        "help",
         "lite",
         "store",
         "stores",
@@ -34,6 +36,25 @@ class HelpTest {
     CommandRun.Ended help = CommandRun.run(Stream.of((command + " --help").split(" ")).toArray());
     assertThat(help.exitCode()).as(help.all()).isZero();
     assertThat(help.out()).startsWith("Usage: ucm " + command).contains("--help");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "trace", "trace replay", "config check"})
+  void helpPrintsWhatTheOptionDoes(String command) {
+    Object[] names = command.isEmpty() ? new Object[0] : command.split(" ");
+    CommandRun.Ended help =
+        CommandRun.run(Stream.concat(Stream.of("help"), Stream.of(names)).toArray());
+    assertThat(help.exitCode()).as(help.all()).isZero();
+    assertThat(help.out())
+        .isEqualTo(
+            CommandRun.run(Stream.concat(Stream.of(names), Stream.of("--help")).toArray()).out());
+  }
+
+  @Test
+  void helpSaysWhichCommandsThereAre() {
+    CommandRun.Ended help = CommandRun.run("help", "trace", "nope");
+    assertThat(help.exitCode()).isEqualTo(2);
+    assertThat(help.err()).contains("ucm trace has no command nope", "replay", "merge");
   }
 
   @Test

@@ -22,11 +22,17 @@ class DemoIT {
   void findsEveryBlockAfterTheRestartAndCleansUp() throws IOException {
     UcmProcess.Ended demo =
         UcmProcess.run(
-            "demo", "--prompts", 3, "--input-len", 2560, "--buffer-gb", 0.1, "--dir", folder);
+            "demo",
+            "--prompts",
+            3,
+            "--input-len",
+            2560,
+            "--buffer-gb",
+            0.1,
+            "--dir",
+            folder.resolve("made/for/it"));
     assertThat(demo.exitCode()).as(demo.all()).isZero();
-    assertThat(demo.err())
-        .contains("request_id: demo-0, total_blocks_num: 20, hit hbm: 0, hit external: 0")
-        .contains("request_id: demo-2, total_blocks_num: 20, hit hbm: 0, hit external: 20");
+    assertThat(demo.err()).as("the table says it").doesNotContain("request_id");
     assertThat(demo.out()).contains("Round 2 found 20 of 20 blocks");
     assertThat(entries(folder)).isZero();
   }

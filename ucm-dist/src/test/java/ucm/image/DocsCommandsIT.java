@@ -36,10 +36,12 @@ class DocsCommandsIT {
       Map.of(
           "README.md",
           """
-          ucm trace generate --requests 60 -o requests.jsonl
+          mkdir -p ucm-dist/target
+          ln -s '%s' ucm-dist/target/image
+          cp ucm-dist/target/image/share/examples/requests.jsonl .
           %s
           """
-              .formatted(aCacheIn("/mnt/cache")),
+              .formatted(UcmProcess.IMAGE.toAbsolutePath(), aCacheIn("/mnt/cache")),
           "docs/cache.md",
           "ucm trace generate --requests 40 -o TRACE\n",
           GPU,

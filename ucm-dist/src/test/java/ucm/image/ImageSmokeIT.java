@@ -109,6 +109,37 @@ class ImageSmokeIT {
   }
 
   @Test
+  void whatItsUnitsNameIsInIt() throws IOException {
+    for (String unit : List.of("ucm@.service", "ucm-serve@.service")) {
+      List<String> named =
+          Files.readAllLines(UcmProcess.IMAGE.resolve("share/systemd").resolve(unit)).stream()
+              .filter(line -> line.matches("(Documentation=file:|ExecStart=)/opt/ucm/.*"))
+              .map(line -> line.replaceFirst("^[^/]*/opt/ucm/", "").replaceFirst(" .*", ""))
+              .toList();
+      assertThat(named).hasSize(2);
+      named.forEach(path -> assertThat(UcmProcess.IMAGE.resolve(path)).isRegularFile());
+    }
+  }
+
+  /** As a shell does it: bash itself, on what the image has for it. */
+  @Test
+  void completesCommandsAndOptionsInBash() throws Exception {
+    Process bash =
+        new ProcessBuilder(
+                "bash",
+                "-c",
+                "source share/completion/ucm.bash; COMP_WORDS=(ucm trace repl); COMP_CWORD=2;"
+                    + " _complete_ucm; echo ${COMPREPLY[@]};"
+                    + " COMP_WORDS=(ucm trace stat --js); COMP_CWORD=3; _complete_ucm;"
+                    + " echo ${COMPREPLY[@]}")
+            .directory(UcmProcess.IMAGE.toFile())
+            .start();
+    UcmProcess.Ended completed = UcmProcess.finish(bash);
+    assertThat(completed.out().lines()).as(completed.all()).containsExactly("replay", "--json");
+    assertThat(UcmProcess.IMAGE.resolve("share/completion/ucm.zsh")).isNotEmptyFile();
+  }
+
+  @Test
   void explainsTheCommandsOfEachModule() {
     for (List<String> command :
         List.of(List.<String>of(), List.of("bench", "store"), List.of("serve"))) {
@@ -151,6 +182,7 @@ class ImageSmokeIT {
     UcmProcess.Ended stores = UcmProcess.run("stores", "--plugins", plugins);
     assertThat(stores.exitCode()).as(stores.all()).isZero();
     assertThat(stores.out()).contains("Posix", "broken.jar");
+    assertThat(stores.all()).as("the problem, once").containsOnlyOnce("is no jar");
     assertThat(stores.all()).doesNotContain("Exception");
   }
 }

@@ -233,6 +233,16 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
   }
 
   @Override
+  public void notePrompt(BlockIds ids) {
+    boolean _ =
+        ask(
+            () -> {
+              head.notePrompt(ids);
+              return true;
+            });
+  }
+
+  @Override
   public Task load(Transfer transfer) {
     return ask(() -> head.load(transfer));
   }

@@ -216,6 +216,7 @@ class PipelineTest {
       assertThat(pipeline.lookup(ids).cardinality()).isOne();
       assertThat(pipeline.lookupPrefix(ids)).isZero();
       pipeline.prefetch(ids);
+      pipeline.notePrompt(ids);
       assertThat(pipeline.load(transfer).id()).isOne();
       assertThat(pipeline.dump(transfer).id()).isEqualTo(2);
       assertThat(pipeline.flush(Duration.ZERO).ok()).isTrue();
@@ -226,6 +227,7 @@ class PipelineTest {
               "A.lookup",
               "A.lookupPrefix",
               "A.prefetch",
+              "A.notePrompt",
               "A.load",
               "A.dump",
               "A.flush",
@@ -338,6 +340,7 @@ class PipelineTest {
         Named.of("lookupKnown", store -> store.lookupKnown(BlockIds.empty())),
         Named.of("lookupPrefix", store -> store.lookupPrefix(BlockIds.empty())),
         Named.of("prefetch", store -> store.prefetch(BlockIds.empty())),
+        Named.of("notePrompt", store -> store.notePrompt(BlockIds.empty())),
         Named.of("load", store -> store.load(NOTHING)),
         Named.of("dump", store -> store.dump(NOTHING)),
         Named.of("flush", store -> store.flush(Duration.ZERO)),

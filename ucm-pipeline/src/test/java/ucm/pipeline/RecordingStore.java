@@ -191,6 +191,11 @@ public final class RecordingStore implements Store, IndexLookup, MemoryProvider 
   }
 
   @Override
+  public void notePrompt(BlockIds ids) {
+    note("notePrompt");
+  }
+
+  @Override
   public Task load(Transfer transfer) {
     note("load");
     return new TransferTask(1, transfer);

@@ -86,6 +86,11 @@ public abstract class ForwardingStore implements Store, IndexLookup, MemoryProvi
   }
 
   @Override
+  public void notePrompt(BlockIds ids) {
+    inner().notePrompt(ids);
+  }
+
+  @Override
   public Task load(Transfer transfer) {
     return inner().load(transfer);
   }

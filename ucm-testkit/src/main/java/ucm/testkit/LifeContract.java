@@ -261,6 +261,7 @@ interface LifeContract extends ContractPart {
     uses.put("lookup of nothing", () -> store.lookup(BlockIds.empty()));
     uses.put("lookupPrefix", () -> store.lookupPrefix(ids));
     uses.put("prefetch", () -> store.prefetch(ids));
+    uses.put("notePrompt", () -> store.notePrompt(ids));
     uses.put("load", () -> store.load(memory.transfer()));
     uses.put("dump", () -> store.dump(memory.transfer()));
     uses.put("flush", () -> store.flush(Duration.ZERO));

@@ -244,7 +244,7 @@ public final class DemoCommand extends JsonCommand {
         Progress progress = new Progress("round " + number, prompts)) {
       boolean keepsBytes = pipeline.keepsBytes();
       PrefixClient client =
-          new PrefixClient(pipeline, memory, policy, keepsBytes, timeout, Level.INFO);
+          new PrefixClient(pipeline, memory, policy, keepsBytes, timeout, Level.DEBUG);
       SplittableRandom random = new SplittableRandom(seed);
       for (int prompt = 0; prompt < prompts; prompt++) {
         progress.at(prompt);

@@ -57,6 +57,7 @@ record PrefixClient(
       return new Served(blocks, 0, 0, 0, 0);
     }
     long start = System.nanoTime();
+    store.notePrompt(ids);
     int found = store.lookupPrefix(ids) + 1;
     int hits = load(ids, policy.loaded(0, found, tokens));
     long loaded = System.nanoTime();

@@ -20,6 +20,11 @@ public class PluginsOption {
     return StoreCatalog.find(folder());
   }
 
+  /** The same for a command that shows what is wrong with plugins. */
+  public StoreCatalog listing() {
+    return StoreCatalog.list(folder());
+  }
+
   private Path folder() {
     if (folder != null) {
       return existing("--plugins", folder);

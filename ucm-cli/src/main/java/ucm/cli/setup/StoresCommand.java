@@ -30,7 +30,7 @@ public final class StoresCommand extends JsonCommand {
 
   @Override
   public void run() {
-    StoreCatalog catalog = plugins.catalog();
+    StoreCatalog catalog = plugins.listing();
     print(
         () ->
             new Fields()

@@ -80,7 +80,7 @@ public final class StoreCatalog {
 
   /** The stores that are built in, without plugins. */
   public static StoreCatalog find() {
-    return find(Optional.empty());
+    return logged(found(Optional.empty()));
   }
 
   /**
@@ -89,10 +89,15 @@ public final class StoreCatalog {
    * @param pluginsFolder holds {@code x.jar} or {@code x/*.jar} for each plugin; need not exist
    */
   public static StoreCatalog find(Path pluginsFolder) {
-    return find(Optional.of(pluginsFolder));
+    return logged(list(pluginsFolder));
   }
 
-  private static StoreCatalog find(Optional<Path> plugins) {
+  /** As {@link #find(Path)}, for who shows the problems, which are not logged as well. */
+  public static StoreCatalog list(Path pluginsFolder) {
+    return found(Optional.of(pluginsFolder));
+  }
+
+  private static StoreCatalog found(Optional<Path> plugins) {
     ModuleLayer layer = StoreCatalog.class.getModule().getLayer();
     Discovery discovery = new Discovery();
     discovery.addBuiltIn(layer);
@@ -102,8 +107,10 @@ public final class StoreCatalog {
             .map(path -> Files.exists(path) ? path : path + " (there is no such folder)")
             .map(path -> "plugins folder " + path);
     String own = layer == null ? "class path" : "modules of UCM";
-    StoreCatalog catalog =
-        new StoreCatalog(discovery, Stream.concat(Stream.of(own), folder).toList());
+    return new StoreCatalog(discovery, Stream.concat(Stream.of(own), folder).toList());
+  }
+
+  private static StoreCatalog logged(StoreCatalog catalog) {
     for (Found<Store> store : catalog.usable.values()) {
       String module = store.entry().module().isEmpty() ? "class path" : store.entry().module();
       String version = store.entry().version();

@@ -21,10 +21,18 @@ public final class PromptLookup {
    */
   record Ranks(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
 
-    /** How many blocks from the first one on are there without a gap; -1 when the store failed. */
-    private int run(BlockIds ids) {
+    /**
+     * How many blocks are there without a gap; -1 when the store failed.
+     *
+     * @param prompt all of its blocks; those before the first one asked for are on the device
+     */
+    private int run(BlockIds prompt, int from) {
+      BlockIds ids = prompt.slice(from, prompt.size());
       int run = ids.size();
       try {
+        for (int rank = 0; rank < parts; rank++) {
+          store.notePrompt(hasher.ofRank(rank, prompt));
+        }
         for (int rank = 0; rank < parts && run > 0; rank++) {
           run = store.lookupPrefix(hasher.ofRank(rank, ids.slice(0, run))) + 1;
         }
@@ -73,7 +81,7 @@ public final class PromptLookup {
   /** Asks the store; blocks for as long as the store does. */
   public void askStore() {
     if (ranks != null && from < ids.size()) {
-      int run = ranks.run(ids.slice(from, ids.size()));
+      int run = ranks.run(ids, from);
       failed = run < 0;
       found = Math.max(0, run);
     }

@@ -225,6 +225,7 @@ public final class NamedBlocks implements AutoCloseable {
   }
 
   private int leading(BlockIds ids) {
+    blocks.pipeline.notePrompt(ids);
     return blocks.pipeline.lookupPrefix(ids) + 1;
   }
 

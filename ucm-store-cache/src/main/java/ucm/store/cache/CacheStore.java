@@ -130,6 +130,14 @@ public final class CacheStore extends AbstractStore {
   }
 
   @Override
+  public void notePrompt(BlockIds ids) {
+    requireOpen();
+    if (next != null) {
+      next.notePrompt(ids);
+    }
+  }
+
+  @Override
   public Task load(Transfer transfer) {
     try {
       return super.load(transfer);

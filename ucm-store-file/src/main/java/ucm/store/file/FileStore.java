@@ -128,6 +128,11 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
   }
 
   @Override
+  public void notePrompt(BlockIds ids) {
+    engine().uses.prompt(ids);
+  }
+
+  @Override
   protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
     return engine().transfers.newTask(id, transfer, isDump);
   }

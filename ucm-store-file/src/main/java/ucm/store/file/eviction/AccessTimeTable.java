@@ -12,7 +12,10 @@ import ucm.platform.table.BlockTable;
  * the next start, see.
  *
  * <p>The blocks of one call come root first, and the block at position i is recorded as used i
- * nanoseconds earlier: so the leaves of a prefix are colder than its root.
+ * nanoseconds earlier: so the leaves of a prefix are colder than its root. Calls do not tell all of it:
+ * later blocks of a prompt are dumped later, one by one, or are used while the engine or an upper stage
+ * has the earlier ones. So {@link #chain} learns which block comes before which, and {@link #raise} has
+ * each count as used after those that follow it.
  *
  * <p>Bounded: a full table forgets a block whose use was handed on, or else any; it counts as used at the
  * time before. Thread-safe; allocates only to grow.
@@ -29,7 +32,7 @@ public final class AccessTimeTable {
     boolean takes(long idHigh, long idLow);
   }
 
-  private static final int MAX_BLOCKS = 1 << 17;
+  private static final int MAX_BLOCKS = 1 << 18;
   private static final int FIRST_BLOCKS = 1 << 10;
 
   private final long leastNanos;
@@ -40,6 +43,9 @@ public final class AccessTimeTable {
   // The time last written to the file; 0 for none.
   private long[] told = new long[FIRST_BLOCKS];
   private final BitSet isNew = new BitSet();
+  // The id of the block before it in its prompt, two words an entry, where it is known.
+  private long[] before = new long[2 * FIRST_BLOCKS];
+  private final BitSet hasBefore = new BitSet();
   private int forgetNext;
 
   /**
@@ -76,7 +82,46 @@ public final class AccessTimeTable {
     }
   }
 
+  /** Learns which block comes before which: these are the blocks of one prompt, root first. */
+  public synchronized void chain(BlockIds ids) {
+    for (int i = 1; i < ids.size(); i++) {
+      int entry = entry(ids.high(i), ids.low(i));
+      before[2 * entry] = ids.high(i - 1);
+      before[2 * entry + 1] = ids.low(i - 1);
+      hasBefore.set(entry);
+    }
+  }
+
+  /** Has the blocks before those that were used since the last drain count as used after them. */
+  public synchronized void raise() {
+    // Blocks of a prompt have entries in its order: from its end each is raised once. The bound
+    // ends what
+    // is no chain, as when a caller names ids in a circle.
+    int left = 4 * blocks.size();
+    for (int entry = isNew.length() - 1; entry >= 0; entry = isNew.previousSetBit(entry - 1)) {
+      int at = entry;
+      while (hasBefore.get(at) && left-- > 0) {
+        long high = before[2 * at];
+        long low = before[2 * at + 1];
+        int parent = blocks.find(high, low);
+        if (parent != BlockTable.NONE && times[parent] > times[at]) {
+          break;
+        }
+        at = record(high, low, times[at] + 1);
+      }
+    }
+  }
+
   private int record(long idHigh, long idLow, long atNanos) {
+    int entry = entry(idHigh, idLow);
+    if (atNanos > times[entry]) {
+      times[entry] = atNanos;
+      isNew.set(entry, isNew.get(entry) || atNanos - told[entry] >= leastNanos);
+    }
+    return entry;
+  }
+
+  private int entry(long idHigh, long idLow) {
     int entry = blocks.find(idHigh, idLow);
     if (entry == BlockTable.NONE) {
       if (blocks.size() == MAX_BLOCKS) {
@@ -86,13 +131,11 @@ public final class AccessTimeTable {
       if (entry >= times.length) {
         times = Arrays.copyOf(times, 2 * times.length);
         told = Arrays.copyOf(told, times.length);
+        before = Arrays.copyOf(before, 2 * times.length);
       }
       times[entry] = 0;
       told[entry] = 0;
-    }
-    if (atNanos > times[entry]) {
-      times[entry] = atNanos;
-      isNew.set(entry, isNew.get(entry) || atNanos - told[entry] >= leastNanos);
+      hasBefore.clear(entry);
     }
     return entry;
   }

@@ -65,6 +65,14 @@ public final class BlockUses {
     return clock.getAsLong() + wallOffsetNanos;
   }
 
+  /** See {@link ucm.api.Store#notePrompt}. */
+  public void prompt(BlockIds ids) {
+    AccessTimeTable uses = recorded;
+    if (uses != null && isEachUse) {
+      uses.chain(ids);
+    }
+  }
+
   /** Notes that blocks were looked up and found; they come root first. */
   public BitSet found(BlockIds ids, BitSet present) {
     AccessTimeTable uses = recorded;
@@ -97,6 +105,7 @@ public final class BlockUses {
     if (uses == null) {
       return;
     }
+    uses.raise();
     executors.forEach(
         executors.all(),
         directory -> {

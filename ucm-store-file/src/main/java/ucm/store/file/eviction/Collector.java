@@ -26,6 +26,8 @@ import ucm.store.file.space.SpaceLimit;
  * <p>A round begins when more than the threshold is used, or a file system is at its floor, and
  * removes {@code gc_recycle_percent} of what is used, or as much as leads below the threshold if
  * that is more. {@link Eviction} says which blocks these are. Directories that are down are left out.
+ * As a block counts as used after those that follow it in a prompt ({@link AccessTimeTable}), the leaves
+ * of a prompt go before its root.
  *
  * <p>A block that this store is loading is left alone, as is one used since the times were last written
  * of uses. When another process loads it, a local file system keeps the bytes until its file is
@@ -156,6 +158,7 @@ public final class Collector implements Eviction.Blocks {
 
   @Override
   public Set<BlockIds> busy() {
+    uses.raise();
     return loading.get();
   }
 

@@ -78,6 +78,17 @@ final class LowerTier {
     return last;
   }
 
+  /** As {@link Store#notePrompt}. */
+  void notePrompt(BlockIds ids) {
+    boolean _ =
+        ask(
+            () -> {
+              next.notePrompt(ids);
+              return true;
+            },
+            false);
+  }
+
   /** It was found to have a block, or was given it. */
   void had(long idHigh, long idLow) {
     boolean _ = remembered.add(idHigh, idLow);

@@ -224,6 +224,16 @@ public abstract class TieredStore extends AbstractStore
   }
 
   @Override
+  public void notePrompt(BlockIds ids) {
+    requireOpen();
+    files.notePrompt(ids);
+    Tiers both = tiers;
+    if (both != null) {
+      both.lower().notePrompt(ids);
+    }
+  }
+
+  @Override
   public BitSet lookupKnown(BlockIds ids) {
     requireOpen();
     return withNext(ids, files.lookupKnown(ids), LowerTier::known);

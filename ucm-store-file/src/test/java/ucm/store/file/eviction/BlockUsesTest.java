@@ -17,6 +17,7 @@ import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
+import ucm.testkit.BlockBytes;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
 final class BlockUsesTest {
@@ -77,6 +78,28 @@ final class BlockUsesTest {
       uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
     }
     assertThat(told).containsExactly(HOUR, 2 * HOUR);
+  }
+
+  @Test
+  void toRaiseBlocksInACircleEnds() {
+    AccessTimeTable uses = new AccessTimeTable(0);
+    uses.chain(ids);
+    uses.chain(BlockIds.wrap(new long[] {7, 8, 1, 2}));
+    uses.record(ids, 4, HOUR);
+    uses.raise();
+    assertThat(uses.isNew(1, 2)).isTrue();
+  }
+
+  @Test
+  void aUseOfALeafRaisesAllBlocksBeforeIt() {
+    AccessTimeTable uses = new AccessTimeTable(0);
+    BlockIds prompt = BlockBytes.ids(5, 1 << 11);
+    uses.chain(prompt);
+    uses.record(prompt.slice(2047, 2048), 1, HOUR);
+    uses.raise();
+    List<Long> told = new ArrayList<>();
+    uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
+    assertThat(told).hasSize(2048).doesNotHaveDuplicates().contains(HOUR, HOUR + 2047);
   }
 
   @Test

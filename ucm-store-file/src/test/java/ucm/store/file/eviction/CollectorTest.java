@@ -21,6 +21,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.Task;
@@ -235,6 +237,61 @@ final class CollectorTest {
       store.capacity().makeRound();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       assertThat(store.lookupPrefix(other)).isEqualTo(1);
+    }
+  }
+
+  /** As Cache hands blocks on: each by itself, and those of the next step of the engine later. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void removesTheLeavesFirstOfAPromptWhoseBlocksComeOneByOne(boolean isNoted) throws Exception {
+    BlockIds prompt = BlockBytes.ids(7, 16);
+    AtomicLong clock = new AtomicLong();
+    Map<String, Object> keys =
+        Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store =
+          stores.open(new LibcFileOperations(), clock::get, settings(1000, keys));
+      store.capacity().awaitFirstRound();
+      if (isNoted) {
+        store.notePrompt(prompt);
+      }
+      for (int i = 0; i < prompt.size(); i++) {
+        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        stores.dump(store, prompt.slice(i, i + 1)).requireOk();
+      }
+      store.capacity().makeRound();
+    }
+    // A restart, as what was learnt of the prompt is in the times of its files.
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings(20, keys));
+      store.capacity().makeRound();
+      assertThat(store.lookup(prompt).cardinality()).isEqualTo(10);
+      assertThat(store.lookupPrefix(prompt)).isEqualTo(isNoted ? 9 : -1);
+    }
+  }
+
+  @Test
+  void aRootWhoseLaterBlocksAloneAreUsedStaysWithThem() throws Exception {
+    BlockIds prompt = BlockBytes.ids(7, 16);
+    AtomicLong clock = new AtomicLong();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store =
+          stores.open(
+              new LibcFileOperations(),
+              clock::get,
+              settings(
+                  40,
+                  Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0)));
+      store.capacity().awaitFirstRound();
+      store.notePrompt(prompt);
+      stores.dump(store, prompt).requireOk();
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      stores.dump(store, BlockBytes.ids(8, 16)).requireOk();
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      // The engine has the first four on its device.
+      assertThat(store.lookupPrefix(prompt.slice(4, 16))).isEqualTo(11);
+      store.capacity().makeRound();
+      assertThat(store.lookupPrefix(prompt)).isEqualTo(15);
     }
   }
 
