@@ -35,20 +35,20 @@ class TraceCommandsTest {
     JsonNode summary = original.get("summary");
     assertThat(summary.get("requests").asInt()).isEqualTo(400);
     JsonNode given = run("trace", "stat", anonymous, "--json").json().get("insights");
-    for (String what : List.of("sessions", "sessionGaps", "blockGaps", "lifetimes")) {
+    for (String what : List.of("sessions", "session_gaps", "block_gaps", "lifetimes")) {
       assertThat(given.get(what)).as(what).isEqualTo(original.get("insights").get(what));
     }
     // UCM lines have full blocks only, and partial ones never hit.
     JsonNode converted = run("trace", "stat", back, "--json").json().get("summary");
-    assertThat(converted.get("idealHitBlocks")).isEqualTo(summary.get("idealHitBlocks"));
+    assertThat(converted.get("ideal_hit_blocks")).isEqualTo(summary.get("ideal_hit_blocks"));
 
     Path merged = folder.resolve("merged.jsonl");
     run("trace", "merge", made, anonymous, "--separate", "--align", "-o", merged);
     JsonNode twice = run("trace", "stat", merged, "--json").json().get("summary");
-    assertThat(twice.get("uniqueBlocks").asInt())
-        .isEqualTo(2 * summary.get("uniqueBlocks").asInt());
-    assertThat(twice.get("idealHitBlocks").asInt())
-        .isEqualTo(2 * summary.get("idealHitBlocks").asInt());
+    assertThat(twice.get("unique_blocks").asInt())
+        .isEqualTo(2 * summary.get("unique_blocks").asInt());
+    assertThat(twice.get("ideal_hit_blocks").asInt())
+        .isEqualTo(2 * summary.get("ideal_hit_blocks").asInt());
     try (Stream<Path> files = Files.list(folder)) {
       assertThat(files).hasSize(5).noneMatch(file -> file.toString().endsWith(".part"));
     }
@@ -164,13 +164,13 @@ class TraceCommandsTest {
     JsonNode json = run(with(plan, "--json")).json();
     JsonNode tiers = json.get("tiers");
     assertThat(
-            tiers.get("hbmBlocks").asLong()
-                + tiers.get("dramBlocks").asLong()
-                + tiers.get("storageBlocks").asLong()
-                + tiers.get("computedBlocks").asLong())
-        .isEqualTo(json.get("summary").get("blockReferences").asLong());
-    assertThat(json.get("simulated_compute").get("ttftWith").get("mean").asDouble())
-        .isLessThan(json.get("simulated_compute").get("ttftWithout").get("mean").asDouble());
+            tiers.get("hbm_blocks").asLong()
+                + tiers.get("dram_blocks").asLong()
+                + tiers.get("storage_blocks").asLong()
+                + tiers.get("computed_blocks").asLong())
+        .isEqualTo(json.get("summary").get("block_references").asLong());
+    assertThat(json.get("simulated_compute").get("ttft_with").get("mean").asDouble())
+        .isLessThan(json.get("simulated_compute").get("ttft_without").get("mean").asDouble());
     assertThat(run(plan).out())
         .contains("SIMULATED COMPUTE", "GPU hours saved", "drive writes a day", "knee");
 
@@ -186,11 +186,11 @@ class TraceCommandsTest {
     JsonNode without = run(with(plan, "--gpu=h100", "--json")).json();
     JsonNode json = run(with(plan, "--disk=20GB", "--gpu=h100", "--json")).json();
     JsonNode tiers = json.get("tiers");
-    assertThat(tiers.get("diskBlocks").asLong()).isPositive();
-    assertThat(tiers.get("diskBlocks").asLong() + tiers.get("storageBlocks").asLong())
-        .isEqualTo(without.get("tiers").get("storageBlocks").asLong());
-    assertThat(json.get("simulated_compute").get("loadSeconds").asDouble())
-        .isLessThan(without.get("simulated_compute").get("loadSeconds").asDouble());
+    assertThat(tiers.get("disk_blocks").asLong()).isPositive();
+    assertThat(tiers.get("disk_blocks").asLong() + tiers.get("storage_blocks").asLong())
+        .isEqualTo(without.get("tiers").get("storage_blocks").asLong());
+    assertThat(json.get("simulated_compute").get("load_seconds").asDouble())
+        .isLessThan(without.get("simulated_compute").get("load_seconds").asDouble());
     assertThat(run(plan).out()).doesNotContain("\ndisk ");
     assertThat(run(with(plan, "--disk=20GB")).out()).contains("\ndisk ");
 
@@ -225,13 +225,15 @@ class TraceCommandsTest {
     JsonNode costs = json.get("costs");
     JsonNode summary = json.get("summary");
     double hours =
-        (summary.get("lastTimestampMillis").asDouble()
-                - summary.get("firstTimestampMillis").asDouble())
+        (summary.get("last_timestamp_millis").asDouble()
+                - summary.get("first_timestamp_millis").asDouble())
             / 3.6e6;
     double monthly = 2.50 * 365.25 / 12 * 24 / hours;
     assertThat(costs.get("without_cache_a_month").asDouble())
         .isEqualTo(
-            json.get("simulated_compute").get("computeSecondsWithout").asDouble() / 3600 * monthly,
+            json.get("simulated_compute").get("compute_seconds_without").asDouble()
+                / 3600
+                * monthly,
             within(1e-6));
     assertThat(costs.get("gpus_a_month").asDouble())
         .isEqualTo(json.get("gpu_hours_with_tiers").asDouble() * monthly, within(1e-6));

@@ -46,7 +46,7 @@ class TraceSampleCommandsTest {
         new String[] {"requests", "inputTokens", "outputTokens", "blockReferences"}) {
       assertThat(sampled.get("summary").get(same)).isEqualTo(exact.get("summary").get(same));
     }
-    long references = exact.get("summary").get("blockReferences").asLong();
+    long references = exact.get("summary").get("block_references").asLong();
     long found = 0;
     for (String tier :
         new String[] {"hbmBlocks", "dramBlocks", "storageBlocks", "computedBlocks"}) {
@@ -94,15 +94,15 @@ class TraceSampleCommandsTest {
     assertThat(exact.get("exact").asBoolean()).isTrue();
     assertThat(sampled.get("exact").asBoolean()).isFalse();
     assertThat(sampled.get("sample_rate").asDouble()).isBetween(0.001, 0.6);
-    assertThat(sampled.get("summary").get("inputTokens"))
-        .isEqualTo(exact.get("summary").get("inputTokens"));
+    assertThat(sampled.get("summary").get("input_tokens"))
+        .isEqualTo(exact.get("summary").get("input_tokens"));
     JsonNode all = exact.get("insights");
     JsonNode some = sampled.get("insights");
     assertThat(some.get("sessions").asDouble())
         .isCloseTo(all.get("sessions").asDouble(), within(0.2 * all.get("sessions").asDouble()));
-    double gaps = all.get("blockGaps").get("count").asDouble();
-    assertThat(some.get("blockGaps").get("count").asDouble()).isCloseTo(gaps, within(0.1 * gaps));
-    assertThat(some.has("largestSession")).isFalse();
+    double gaps = all.get("block_gaps").get("count").asDouble();
+    assertThat(some.get("block_gaps").get("count").asDouble()).isCloseTo(gaps, within(0.1 * gaps));
+    assertThat(some.has("largest_session")).isFalse();
   }
 
   @Test

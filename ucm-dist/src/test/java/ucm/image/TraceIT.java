@@ -31,11 +31,11 @@ class TraceIT {
     JsonNode json = analysis.json();
     JsonNode summary = json.get("summary");
     assertThat(summary.get("requests").asLong()).isEqualTo(12_031);
-    assertThat(summary.get("inputTokens").asLong()).isEqualTo(144_793_823);
-    assertThat(summary.get("outputTokens").asLong()).isEqualTo(4_122_048);
-    assertThat(summary.get("blockReferences").asLong()).isEqualTo(288_500);
-    assertThat(summary.get("uniqueBlocks").asLong()).isEqualTo(182_790);
-    assertThat(summary.get("idealHitBlocks").asLong()).isEqualTo(105_710);
+    assertThat(summary.get("input_tokens").asLong()).isEqualTo(144_793_823);
+    assertThat(summary.get("output_tokens").asLong()).isEqualTo(4_122_048);
+    assertThat(summary.get("block_references").asLong()).isEqualTo(288_500);
+    assertThat(summary.get("unique_blocks").asLong()).isEqualTo(182_790);
+    assertThat(summary.get("ideal_hit_blocks").asLong()).isEqualTo(105_710);
     List<String> rows = new ArrayList<>();
     for (JsonNode row : json.get("curve")) {
       rows.add(
@@ -70,7 +70,7 @@ class TraceIT {
         UcmProcess.run("trace", "analyze", trace, "--json")
             .json()
             .get("summary")
-            .get("idealHitBlocks")
+            .get("ideal_hit_blocks")
             .asLong();
     Path config = UcmYaml.in(folder, "store_pipeline: Fake");
     JsonNode replay = UcmProcess.run("trace", "replay", trace, "--config", config, "--json").json();

@@ -5,13 +5,17 @@ import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Option;
+import tools.jackson.databind.PropertyNamingStrategies;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Which form a command prints its findings in; tables unless one is chosen. */
 public final class FormatOptions {
   private static final JsonMapper JSON =
-      JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
+      JsonMapper.builder()
+          .enable(SerializationFeature.INDENT_OUTPUT)
+          .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+          .build();
 
   @Option(names = "--json", description = "print JSON instead of tables")
   private boolean json;
