@@ -43,13 +43,13 @@ class TraceSampleCommandsTest {
     assertThat(sampled.get("exact").asBoolean()).isFalse();
     assertThat(sampled.get("sample_rate").asDouble()).isBetween(0.001, 0.6);
     for (String same :
-        new String[] {"requests", "inputTokens", "outputTokens", "blockReferences"}) {
+        new String[] {"requests", "input_tokens", "output_tokens", "block_references"}) {
       assertThat(sampled.get("summary").get(same)).isEqualTo(exact.get("summary").get(same));
     }
     long references = exact.get("summary").get("block_references").asLong();
     long found = 0;
     for (String tier :
-        new String[] {"hbmBlocks", "dramBlocks", "storageBlocks", "computedBlocks"}) {
+        new String[] {"hbm_blocks", "dram_blocks", "storage_blocks", "computed_blocks"}) {
       double estimate = sampled.get("tiers").get(tier).asLong();
       assertThat(estimate)
           .as(tier)

@@ -96,7 +96,7 @@ final class AllCommandsTest {
             "trace stat " + trace,
             "trace analyze " + trace,
             "trace tiers " + trace + " --model qwq-32b --gpu h20 --hbm 40GB --dram 512GB",
-            "calc qwq-32b",
+            "calc --model qwq-32b",
             "stores",
             "config check " + config,
             "config show " + config,
