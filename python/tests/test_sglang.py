@@ -99,17 +99,17 @@ def test_a_page_is_named_by_all_that_decides_its_bytes(daemon):
         HiCacheEngine(extra(daemon), layers=6),
         HiCacheEngine(extra(daemon), dtype=torch.float16),
     ]
-    ids = [tuple(rank.storage._ids(chain)) for engine in engines for rank in engine.ranks]
+    ids = [tuple(rank.storage._pools["kv"].ids(chain)) for engine in engines for rank in engine.ranks]
     assert len(set(ids)) == len(ids)
     assert all(len(one) == 16 for some in ids for one in some)
     shared = HiCacheEngine(extra(daemon), tp=2, mla=True)
-    assert len({tuple(rank.storage._ids(chain)) for rank in shared.ranks}) == 1
+    assert len({tuple(rank.storage._pools["kv"].ids(chain)) for rank in shared.ranks}) == 1
     for field, value in (("pp_size", 2), ("attn_cp_size", 2)):
         split = HiCacheEngine(extra(daemon))
         storage = split.ranks[0].storage
         setattr(storage._config, field, value)
         storage.register_mem_pool_host(split.ranks[0].pool)
-        assert tuple(storage._ids(chain)) not in ids
+        assert tuple(storage._pools["kv"].ids(chain)) not in ids
         engines.append(split)
     for engine in [*engines, shared]:
         engine.close()

@@ -225,9 +225,8 @@ class Pages:
         """Which pages are stored."""
 
         def ask(session: Session) -> List[bool]:
-            sequence = session.send(protocol.FIND, Writer().ids(ids))
-            answer = session.wait(sequence, protocol.FOUND_WHICH, LOOKUP_SECONDS)
-            return protocol.read_blocks(answer, len(ids))
+            answer = session.ask_briefly(protocol.FIND, Writer().ids(ids), protocol.FOUND_WHICH)
+            return [False] * len(ids) if answer is None else protocol.read_blocks(answer, len(ids))
 
         return self._with_session(ask, [False] * len(ids)) if ids else []
 

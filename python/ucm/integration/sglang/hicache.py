@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import logging
 import os
@@ -18,6 +17,7 @@ from sglang.srt.mem_cache.hicache_storage import HiCacheStorage
 
 from ucm.integration import stores
 from ucm.integration.sglang import identity
+from ucm.integration.sglang.pools import HostPool, first_page, page_size
 from ucm.pages import Pages, Pieces
 from ucm.protocol import Engine, Identity
 
@@ -78,9 +78,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self._tp_size = int(getattr(storage_config, "tp_size", 1) or 1)
         self._model = str(getattr(storage_config, "model_name", None) or "")
         self._mla = bool(getattr(storage_config, "is_mla_model", False))
-        self._pool: Any = None
-        self._pages: Optional[Pages] = None
-        self._name: List[Any] = []
+        # By SGLang's names; that of the KV cache is there when anything is served.
+        self._pools: Dict[str, HostPool] = {}
         self._model_identity = Identity()
 
     # -- life --------------------------------------------------------------------------------------
@@ -114,26 +113,66 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             return
         page_bytes = int(pool.get_size_per_token()) * int(pool.page_size)
         try:
-            self._name = self._identity(pool, layout, page_bytes)
+            name = self._identity(pool, layout, page_bytes)
             model = identity.Model(self._extra, self._model, self._log)
         except identity.Refused as refusal:
             self._say(logging.ERROR, f"UCM: {refusal}. Nothing is found or stored.")
             return
         self._model_identity = Identity("", model.config, model.weights)
+        self._add(POOL, pool, engine, page_bytes, name)
+
+    def _add(self, kind: str, pool: Any, engine: Engine, page_bytes: int, name: List[Any]) -> None:
+        before = self._pools.pop(kind, None)
+        if before is not None:
+            before.close()
+        client = f"sglang-{self._tp_rank}" + ("" if kind == POOL else f"-{kind}")
         staging = float(self._extra.get("ucm_staging_gb", DEFAULT_STAGING_GB))
-        if self._pages is not None:
-            self._pages.close()
-        self._pool = pool
-        self._pages = Pages(
+        pages = Pages(
             self._extra,
-            f"sglang-{self._tp_rank}",
+            client,
             lambda: engine,
             page_bytes,
             int(staging * (1 << 30)),
             self._log,
             lambda: self._model_identity._replace(generation=self._generation()),
         )
-        self._pages.start()
+        self._pools[kind] = HostPool(pool, pages, name)
+        pages.start()
+
+    def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
+        """Takes a pool beside that of the KV cache, such as of sliding windows or states."""
+        super().register_mem_host_pool_v2(host_pool, host_pool_name)
+        self._register_beside(host_pool, _text(host_pool_name))
+
+    @_guarded(lambda _: None)
+    def _register_beside(self, pool: Any, kind: str) -> None:
+        if kind == POOL:
+            if POOL not in self._pools:
+                self._register(pool)
+            return
+        if POOL not in self._pools:
+            # Its line says why.
+            return
+        try:
+            sizes = first_page(pool)
+            name = [*self._identity(pool, str(getattr(pool, "layout", "")), sum(sizes)), kind, sizes]
+            if "tp" not in name:
+                # States are of the rank's own heads, also where all ranks have the same KV cache.
+                name += ["tp", self._tp_rank, self._tp_size]
+            engine = self._describe(pool)
+        except Exception as error:
+            self._say(
+                logging.ERROR,
+                f"UCM: pages of the pool {kind} cannot be served ({error}), so nothing of it is found"
+                " or stored",
+            )
+            return
+        self._add(kind, pool, engine, sum(sizes), name)
+
+    @property
+    def _pages(self) -> Optional[Pages]:
+        kv = self._pools.get(POOL)
+        return None if kv is None else kv.pages
 
     def _identity(self, pool: Any, layout: str, page_bytes: int) -> List[Any]:
         """What names pages besides their tokens and their model, which the daemon adds."""
@@ -142,7 +181,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             "sglang",
             identity.dtype(pool, self._extra),
             identity.shape(pool),
-            int(pool.page_size),
+            page_size(pool),
             page_bytes,
             layout,
             POOL,
@@ -166,7 +205,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             # The ranks' pages have names of their own: to the daemon each rank is an engine.
             1,
             False,
-            int(pool.page_size),
+            page_size(pool),
             _BOTH_ROLES,
             name,
             text,
@@ -178,8 +217,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     @_guarded(lambda _: None)
     def _close(self) -> None:
-        if self._pages is not None:
-            self._pages.close()
+        for pool in self._pools.values():
+            pool.close()
 
     def clear(self) -> None:
         """Nothing that was stored before is found by this launch any more, nor by later ones.
@@ -187,12 +226,13 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         Files are left alone.
         """
         _cleared[self._clear_name()] += 1
-        if self._pages is not None:
-            self._pages.disown(self._generation())
+        for pool in self._pools.values():
+            pool.pages.disown(self._generation())
 
     def _clear_name(self) -> str:
         dp_rank = getattr(self._config, "dp_rank", 0)
-        return json.dumps([self._model, self._name, self._tp_rank, dp_rank])
+        kv = self._pools.get(POOL)
+        return json.dumps([self._model, kv.name if kv is not None else [], self._tp_rank, dp_rank])
 
     def _generation(self) -> str:
         """The same on all ranks that were cleared as often; empty before."""
@@ -208,7 +248,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
     @_guarded(lambda _: 0)
     def batch_exists(self, keys: List[str], extra_info: Any = None) -> int:
         """How many of the first pages are stored."""
-        return self._pages.exists(self._ids(keys)) if self._pages is not None else 0
+        kv = self._pools.get(POOL)
+        return kv.pages.exists(kv.ids(keys)) if kv is not None else 0
 
     @_guarded(lambda _: False)
     def exists(self, key: str) -> bool:
@@ -219,53 +260,101 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self, keys: List[str], host_indices: Any, extra_info: Any = None
     ) -> List[bool]:
         """Copies pages into the host pool; those after the first that is not stored are left out."""
-        if self._pages is None:
-            return [False] * len(keys)
-        return _first(self._pages.get(self._ids(keys), self._pool_pieces(keys, host_indices)), keys)
+        return self._get(POOL, keys, host_indices)
 
     @_guarded(_each(False))
     def batch_set_v1(
         self, keys: List[str], host_indices: Any, extra_info: Any = None
     ) -> List[bool]:
         """Stores pages of the host pool; those after the first that cannot be are given up."""
-        if self._pages is None:
+        return self._set(POOL, keys, host_indices)
+
+    def _get(self, kind: str, keys: Sequence[str], host_indices: Any) -> List[bool]:
+        pool = self._pools.get(kind)
+        if pool is None:
             return [False] * len(keys)
-        if self._is_stored_by_another():
+        return _first(pool.pages.get(pool.ids(keys), pool.pieces(keys, host_indices)), keys)
+
+    def _set(self, kind: str, keys: Sequence[str], host_indices: Any) -> List[bool]:
+        pool = self._pools.get(kind)
+        if pool is None:
+            return [False] * len(keys)
+        if kind == POOL and self._is_stored_by_another():
             return [True] * len(keys)
-        return _first(self._pages.set(self._ids(keys), self._pool_pieces(keys, host_indices)), keys)
+        return _first(pool.pages.set(pool.ids(keys), pool.pieces(keys, host_indices)), keys)
 
     def _is_stored_by_another(self) -> bool:
         return self._mla and self._tp_rank != 0
 
-    def _pool_pieces(self, keys: Sequence[str], host_indices: Any) -> List[Pieces]:
-        """Where the pages lie: K and V, or the latent of MLA."""
-        if len(host_indices) != len(keys) * self._pool.page_size:
-            raise ValueError(
-                f"{len(host_indices)} tokens of the host pool for {len(keys)} pages"
-                f" of {self._pool.page_size}"
-            )
-        pointers, sizes = self._pool.get_page_buffer_meta(host_indices)
-        each = len(pointers) // max(1, len(keys))
-        pieces = list(zip(map(int, pointers), map(int, sizes)))
-        pages = [pieces[i * each : (i + 1) * each] for i in range(len(keys))]
-        self._check(pages)
-        return list(pages)
+    # -- pages of several pools --------------------------------------------------------------------
 
-    def _check(self, pages: Sequence[Pieces]) -> None:
-        assert self._pages is not None
-        for page in pages:
-            size = sum(size for _, size in page)
-            if size != self._pages.page_bytes:
-                raise ValueError(f"a page has {size} bytes, and {self._pages.page_bytes} were registered")
+    def batch_exists_v2(
+        self, keys: List[str], pool_transfers: Any = None, extra_info: Any = None
+    ) -> Any:
+        """How many of the first pages can be restored with what their other pools need.
 
-    def _ids(self, keys: Sequence[str]) -> List[bytes]:
-        of_all = hashlib.md5(json.dumps(self._name).encode(), usedforsecurity=False)
-        ids = []
-        for key in keys:
-            of_page = of_all.copy()
-            of_page.update(_hash_bytes(key))
-            ids.append(of_page.digest())
-        return ids
+        A prefix of n pages can be when its KV cache is stored, and of each other pool its first n pages
+        (ALL_PAGES), or the last ones before n, as many as the transfer names (TRAILING_PAGES).
+        """
+        from sglang.srt.mem_cache.hicache_storage import PoolTransferResult
+
+        try:
+            stored = self.batch_exists(keys)
+            hits = {POOL: stored} if stored else {}
+            restorable = list(range(1, stored + 1))
+            for transfer in pool_transfers or ():
+                if not restorable:
+                    break
+                if _text(transfer.hit_policy) == "block_groups":
+                    # A second form of pages that are there; without it these are used.
+                    continue
+                fits = self._fits(transfer, keys[:stored])
+                if fits:
+                    hits[_text(transfer.name)] = fits[-1]
+                restorable = [pages for pages in restorable if pages in fits]
+            last = restorable[-1] if restorable else 0
+            if "restorable_prefix_pages" not in PoolTransferResult.__dataclass_fields__:
+                return PoolTransferResult(last, hits)
+            return PoolTransferResult(last, hits, restorable)
+        except Exception as error:
+            self._failed("batch_exists_v2", error)
+            return PoolTransferResult.empty()
+
+    def _fits(self, transfer: Any, keys: Sequence[str]) -> List[int]:
+        """For how many of the first pages a pool has what they need of it."""
+        pool = self._pools.get(_text(transfer.name))
+        if pool is None:
+            return []
+        there = pool.pages.find(pool.ids(keys))
+        policy = _text(transfer.hit_policy)
+        if policy == "all_pages":
+            count = there.index(False) if False in there else len(there)
+            return list(range(1, count + 1))
+        if policy != "trailing_pages":
+            raise ValueError(f"{transfer.hit_policy} is a policy that is not known")
+        last = max(1, len(transfer.keys or ()))
+        return [end for end in range(1, len(keys) + 1) if all(there[max(0, end - last) : end])]
+
+    def batch_get_v2(self, transfers: Any, extra_info: Any = None) -> Dict[Any, List[bool]]:
+        """Copies pages into their pools, as `batch_get_v1` does for each."""
+        return self._each_pool("batch_get_v2", self._get, transfers)
+
+    def batch_set_v2(self, transfers: Any, extra_info: Any = None) -> Dict[Any, List[bool]]:
+        """Stores pages of their pools, as `batch_set_v1` does for each."""
+        return self._each_pool("batch_set_v2", self._set, transfers)
+
+    def _each_pool(
+        self, call: str, act: Callable[[str, Sequence[str], Any], List[bool]], transfers: Any
+    ) -> Dict[Any, List[bool]]:
+        done: Dict[Any, List[bool]] = {}
+        for transfer in transfers or ():
+            keys = transfer.keys or []
+            try:
+                done[transfer.name] = act(_text(transfer.name), keys, transfer.host_indices)
+            except Exception as error:
+                self._failed(f"{call} of {_text(transfer.name)}", error)
+                done[transfer.name] = [False] * len(keys)
+        return done
 
     # -- pages in tensors --------------------------------------------------------------------------
 
@@ -278,9 +367,10 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self, keys: List[str], target_locations: Any = None, target_sizes: Any = None
     ) -> List[Any]:
         """The tensors of the first pages that are stored, filled; None for the others."""
-        if self._pages is None or target_locations is None:
+        kv = self._pools.get(POOL)
+        if kv is None or target_locations is None:
             return [None] * len(keys)
-        count = self._pages.get(self._ids(keys), self._tensor_pieces(keys, target_locations))
+        count = kv.pages.get(kv.ids(keys), _tensor_pieces(kv, keys, target_locations))
         return [*target_locations[:count], *[None] * (len(keys) - count)]
 
     @_guarded(lambda _: False)
@@ -301,19 +391,13 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         target_locations: Any = None,
         target_sizes: Any = None,
     ) -> bool:
-        if self._pages is None:
+        kv = self._pools.get(POOL)
+        if kv is None:
             return False
         if self._is_stored_by_another():
             return True
         whole = [value.contiguous() for value in values]
-        return self._pages.set(self._ids(keys), self._tensor_pieces(keys, whole)) == len(keys)
-
-    def _tensor_pieces(self, keys: Sequence[str], tensors: Sequence[Any]) -> List[Pieces]:
-        if len(tensors) != len(keys) or not all(tensor.is_contiguous() for tensor in tensors):
-            raise ValueError("pages are read into one contiguous tensor each")
-        pages = [[(tensor.data_ptr(), tensor.numel() * tensor.element_size())] for tensor in tensors]
-        self._check(pages)
-        return list(pages)
+        return kv.pages.set(kv.ids(keys), _tensor_pieces(kv, keys, whole)) == len(keys)
 
     # -- log ---------------------------------------------------------------------------------------
 
@@ -344,9 +428,16 @@ def _first(count: int, keys: Sequence[str]) -> List[bool]:
     return [i < count for i in range(len(keys))]
 
 
-def _hash_bytes(key: str) -> bytes:
-    """The page's hash, which SGLang writes in hexadecimal digits."""
-    try:
-        return bytes.fromhex(key)
-    except ValueError:
-        return key.encode()
+def _tensor_pieces(pool: HostPool, keys: Sequence[str], tensors: Sequence[Any]) -> List[Pieces]:
+    if len(tensors) != len(keys) or not all(tensor.is_contiguous() for tensor in tensors):
+        raise ValueError("pages are read into one contiguous tensor each")
+    pages: List[Pieces] = [
+        [(tensor.data_ptr(), tensor.numel() * tensor.element_size())] for tensor in tensors
+    ]
+    pool.check(pages)
+    return pages
+
+
+def _text(name: Any) -> str:
+    """SGLang's names are enums, or their texts."""
+    return str(getattr(name, "value", name))

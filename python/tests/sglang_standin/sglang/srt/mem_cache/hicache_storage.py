@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import enum
 from typing import Optional
 
 STORAGE_BATCH_SIZE = 128
@@ -40,6 +41,37 @@ class StorageMetrics:
     backup_pgs: list
     prefetch_bandwidth: list
     backup_bandwidth: list
+
+
+class PoolName(str, enum.Enum):
+    KV = "kv"
+    SWA = "swa"
+    MAMBA = "mamba"
+
+
+class PoolHitPolicy(str, enum.Enum):
+    ALL_PAGES = "all_pages"
+    TRAILING_PAGES = "trailing_pages"
+    BLOCK_GROUPS = "block_groups"
+
+
+@dataclasses.dataclass
+class PoolTransfer:
+    name: PoolName
+    host_indices: Optional[object] = None
+    keys: Optional[list] = None
+    hit_policy: PoolHitPolicy = PoolHitPolicy.ALL_PAGES
+
+
+@dataclasses.dataclass
+class PoolTransferResult:
+    kv_hit_pages: int
+    extra_pool_hit_pages: dict
+    restorable_prefix_pages: Optional[list] = None
+
+    @classmethod
+    def empty(cls):
+        return cls(0, {})
 
 
 class HiCacheStorage(abc.ABC):

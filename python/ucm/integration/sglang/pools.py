@@ -1,0 +1,82 @@
+"""Pools of the host: where their pages lie, what names them, and their way to the daemon."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Iterable, List, Sequence
+
+from ucm.pages import Pages, Pieces
+
+
+class HostPool:
+    """One pool of a rank. Thread-safe as far as SGLang's pool is.
+
+    Args:
+        pool: SGLang's own.
+        pages: Its pages in the daemon.
+        name: What names them besides their tokens and their model.
+    """
+
+    def __init__(self, pool: Any, pages: Pages, name: List[Any]) -> None:
+        self.pages = pages
+        self.name = name
+        self._pool = pool
+        self._page_size = page_size(pool)
+
+    def ids(self, keys: Sequence[str]) -> List[bytes]:
+        of_all = hashlib.md5(json.dumps(self.name).encode(), usedforsecurity=False)
+        ids = []
+        for key in keys:
+            of_page = of_all.copy()
+            of_page.update(_hash_bytes(key))
+            ids.append(of_page.digest())
+        return ids
+
+    def pieces(self, keys: Sequence[str], host_indices: Any) -> List[Pieces]:
+        """Where pages lie: K and V, the latent of MLA, or whatever the pool has for each."""
+        count = 0 if host_indices is None else len(host_indices)
+        if count != len(keys) * self._page_size:
+            raise ValueError(
+                f"{count} tokens of the host pool for {len(keys)} pages of {self._page_size}"
+            )
+        pages = _pages(self._pool, host_indices, len(keys))
+        self.check(pages)
+        return pages
+
+    def check(self, pages: Iterable[Pieces]) -> None:
+        for page in pages:
+            size = sum(size for _, size in page)
+            if size != self.pages.page_bytes:
+                raise ValueError(f"a page has {size} bytes, and {self.pages.page_bytes} were registered")
+
+    def close(self) -> None:
+        self.pages.close()
+
+
+def page_size(pool: Any) -> int:
+    """Tokens, or states, of a page."""
+    return int(getattr(pool, "page_size", 1) or 1)
+
+
+def first_page(pool: Any) -> List[int]:
+    """Bytes of each piece of a page."""
+    import torch
+
+    indices = torch.arange(page_size(pool), dtype=torch.int64)
+    return [size for _, size in _pages(pool, indices, 1)[0]]
+
+
+def _pages(pool: Any, host_indices: Any, count: int) -> List[Pieces]:
+    pointers, sizes = pool.get_page_buffer_meta(host_indices)
+    each = len(pointers) // max(1, count)
+    pieces = list(zip(map(int, pointers), map(int, sizes)))
+    return [pieces[i * each : (i + 1) * each] for i in range(count)]
+
+
+def _hash_bytes(key: str) -> bytes:
+    """The page's hash, which SGLang writes in hexadecimal digits."""
+    try:
+        return bytes.fromhex(key)
+    except ValueError:
+        return key.encode()
