@@ -67,6 +67,7 @@ def test_by_path_the_blocks_of_replaced_weights_are_found(engine, daemon, copied
     assert difference(found, engine(answers, model=str(copied)).result()) is not None
 
 
+@pytest.mark.full
 def test_a_copy_elsewhere_is_the_same_model(engine, daemon, model, copied):
     before = engine(answers, daemon, model=model).result()
     found = engine(answers, daemon, model=str(copied)).result()
@@ -132,6 +133,7 @@ def adapted(folder, number=1):
 LORA = {"enable_lora": True, "max_lora_rank": 8}
 
 
+@pytest.mark.full
 def test_an_adapter_of_another_path_under_one_name(engine, daemon, model, tmp_path):
     first, second = (make_adapter(tmp_path / f"v{i}", model, i) for i in (1, 2))
     before = engine(adapted(first), daemon, **LORA).result()
@@ -170,6 +172,7 @@ def reset_twice(llm, tell, hear):
     return before, after, generate(llm, WANTED)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(vllm_engine.version() < (0, 15, 0), reason="does not reset a connector")
 def test_what_was_disowned_is_not_found_after_restarts(engine, daemon):
     running = engine(reset_twice, daemon)
