@@ -227,7 +227,7 @@ def text_of(dtypes, cache_dtype="auto", model=torch.bfloat16, **cache):
         model_config=SimpleNamespace(dtype=model),
         cache_config=SimpleNamespace(cache_dtype=cache_dtype, **cache),
     )
-    return compat.layout_text(config, KvLayout(layers, ""))
+    return compat.layout_text(config, KvLayout(layers, "", {}, []))
 
 
 def test_the_type_of_the_cache_is_part_of_the_layout_to_the_last_letter():

@@ -123,14 +123,11 @@ class DemoIT {
 
   @Test
   void leavesNothingBehindAfterCtrlC() throws Exception {
-    // It waits for the reader of its lines long before the last one, so that the signal does not
-    // come
-    // too
-    // late.
+    // It waits for the reader of its lines long before the last one: the signal is not too late.
     Process demo =
         UcmProcess.start(
             UcmProcess.IMAGE,
-            Map.of(),
+            Map.of("UC_LOGGER_LEVEL", "debug"),
             "demo",
             "--prompts",
             1500,
