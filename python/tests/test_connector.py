@@ -841,29 +841,22 @@ def test_an_engine_runs_without_a_daemon(tmp_path, caplog):
 
 
 IMPORT = """
-import sys, threading, time
+import sys, threading
 # What an engine has imported anyway.
 import enum, inspect, json, logging, re, struct, typing
 import {vllm}
 before, files = set(sys.modules), len(__import__("os").listdir("/proc/self/fd"))
-start = time.process_time()
 import ucm.integration.vllm.ucm_connector as module
 import ucm.integration.vllm.uc_connector
 module.UCMConnector.requires_piecewise_for_cudagraph(
     {{"use_layerwise": True, "ucm_socket": "/nowhere", "ucm_start_daemon": False}}
 )
-seconds = time.process_time() - start
 assert threading.active_count() == 1
 assert len(__import__("os").listdir("/proc/self/fd")) == files
 assert not {{"torch", "torch.cuda"}} & (set(sys.modules) - before), "torch is imported"
-print(seconds)
 """
 
 
-def test_importing_the_module_costs_nothing():
+def test_importing_the_module_begins_nothing():
     code = IMPORT.format(vllm="vllm.distributed.kv_transfer.kv_connector.v1.base")
-    best = min(
-        float(subprocess.check_output([sys.executable, "-c", code], env=os.environ))
-        for _ in range(3)
-    )
-    assert best < 0.05
+    subprocess.check_call([sys.executable, "-c", code], env=os.environ)
