@@ -34,7 +34,7 @@ def extra(daemon, **more):
 def wait_connected(engine):
     deadline = time.monotonic() + 120
     for rank in engine.ranks:
-        while not rank.storage._pages._link.connected:
+        while not rank.storage._pools["kv"].pages._link.connected:
             assert time.monotonic() < deadline
             time.sleep(0.01)
 

@@ -122,7 +122,7 @@ def measure(options, results, start):
         daemon = start()
         try:
             if fences:
-                count, hits = run(daemon, plane, options.seconds_of_races, 7)
+                count, hits = run(daemon, plane, options.race_seconds, 7)
                 results.add(case, 0, "wrong bytes", requests=count, hits=hits)
                 continue
             for seed in range(20):

@@ -113,7 +113,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             return
         page_bytes = int(pool.get_size_per_token()) * int(pool.page_size)
         try:
-            name = self._identity(pool, layout, page_bytes)
+            name = self._identity(pool, POOL, page_bytes)
             model = identity.Model(self._extra, self._model, self._log)
         except identity.Refused as refusal:
             self._say(logging.ERROR, f"UCM: {refusal}. Nothing is found or stored.")
@@ -155,10 +155,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             return
         try:
             sizes = first_page(pool)
-            name = [*self._identity(pool, str(getattr(pool, "layout", "")), sum(sizes)), kind, sizes]
-            if "tp" not in name:
-                # States are of the rank's own heads, also where all ranks have the same KV cache.
-                name += ["tp", self._tp_rank, self._tp_size]
+            name = [*self._identity(pool, kind, sum(sizes)), sizes]
             engine = self._describe(pool)
         except Exception as error:
             self._say(
@@ -169,12 +166,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             return
         self._add(kind, pool, engine, sum(sizes), name)
 
-    @property
-    def _pages(self) -> Optional[Pages]:
-        kv = self._pools.get(POOL)
-        return None if kv is None else kv.pages
-
-    def _identity(self, pool: Any, layout: str, page_bytes: int) -> List[Any]:
+    def _identity(self, pool: Any, kind: str, page_bytes: int) -> List[Any]:
         """What names pages besides their tokens and their model, which the daemon adds."""
         config = self._config
         names: List[Any] = [
@@ -183,10 +175,11 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             identity.shape(pool),
             page_size(pool),
             page_bytes,
-            layout,
-            POOL,
+            str(getattr(pool, "layout", "")),
+            kind,
         ]
-        if not self._mla:
+        if kind != POOL or not self._mla:
+            # Beside the latent of MLA, which all ranks have, pools are of the rank's own heads.
             names += ["tp", self._tp_rank, self._tp_size]
         for axis in ("pp", "attn_cp"):
             size = int(getattr(config, f"{axis}_size", 1) or 1)

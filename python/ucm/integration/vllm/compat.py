@@ -212,8 +212,10 @@ class NotServed(Exception):
 
 
 _PLAIN_SPECS = ("FullAttentionSpec", "MLAAttentionSpec")
-# Of these, blocks that no token to come looks at are let go.
+# Of these, blocks that no token to come looks at are let go; other kinds of windows have rules of their own.
 _WINDOW_SPECS = ("SlidingWindowSpec", "ChunkedLocalAttentionSpec")
+# Kinds of full attention in which generated tokens are not looked at as those of a prompt are.
+_UNLIKE_PROMPTS = ("RSWASpec",)
 
 
 def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
@@ -230,13 +232,14 @@ def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
     if kv_cache_config is None:
         return None
     for kind, names in _kinds(kv_cache_config):
-        if not names.intersection(_PLAIN_SPECS + _WINDOW_SPECS):
+        is_plain = names.intersection(_PLAIN_SPECS) and not names.intersection(_UNLIKE_PROMPTS)
+        if not is_plain and kind not in _WINDOW_SPECS:
             return f"KV caches of kind {kind} are not supported"
     if not lets_go(kv_cache_config):
         # Windows and chunks are layers that vLLM keeps all blocks of, with this one group.
         return None
     groups = kv_cache_config.kv_cache_groups
-    hybrid = f"models with {len(groups)} groups of KV caches, such as of windows,"
+    hybrid = "hybrid models (windows, or several groups of KV caches)"
     if not features().failed_requests:
         return f"{hybrid} are not supported with this version of vLLM"
     tokens = int(vllm_config.cache_config.block_size)
@@ -259,7 +262,7 @@ def lets_go(kv_cache_config: Any) -> bool:
     """Whether groups of the KV cache let go of blocks of requests that go on."""
     groups = getattr(kv_cache_config, "kv_cache_groups", None) or ()
     kinds = _kinds(kv_cache_config) if groups else []
-    return len(groups) > 1 or any(names.intersection(_WINDOW_SPECS) for _, names in kinds)
+    return len(groups) > 1 or any(kind in _WINDOW_SPECS for kind, _ in kinds)
 
 
 def _kinds(kv_cache_config: Any) -> List[Tuple[str, Set[str]]]:

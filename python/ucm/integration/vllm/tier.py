@@ -233,8 +233,8 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
 
     def take_events(self) -> Iterable[Any]:
         """Chunks that were stored since the last call."""
-        events, stored = self._stored_events or [], self._stored_events
-        if stored is not None:
+        events = self._stored_events or []
+        if events:
             self._stored_events = []
         return events
 

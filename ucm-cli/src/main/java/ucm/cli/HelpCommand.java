@@ -22,14 +22,15 @@ final class HelpCommand extends CliCommand {
     CommandLine command = Main.whole();
     for (String name : names) {
       CommandLine below = command.getSubcommands().get(name);
-      UsageException.when(
-          below == null,
-          "%s has no command %s; it has %s"
-              .formatted(
-                  command.getCommandSpec().qualifiedName(),
-                  name,
-                  String.join(", ", command.getSubcommands().keySet())));
-      command = below == null ? command : below;
+      if (below == null) {
+        throw new UsageException(
+            "%s has no command %s; it has %s"
+                .formatted(
+                    command.getCommandSpec().qualifiedName(),
+                    name,
+                    String.join(", ", command.getSubcommands().keySet())));
+      }
+      command = below;
     }
     command.usage(out());
   }

@@ -224,22 +224,12 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
 
   @Override
   public void prefetch(BlockIds ids) {
-    boolean _ =
-        ask(
-            () -> {
-              head.prefetch(ids);
-              return true;
-            });
+    tell(() -> head.prefetch(ids));
   }
 
   @Override
   public void notePrompt(BlockIds ids) {
-    boolean _ =
-        ask(
-            () -> {
-              head.notePrompt(ids);
-              return true;
-            });
+    tell(() -> head.notePrompt(ids));
   }
 
   @Override
@@ -280,6 +270,15 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
 
   private interface Question<T extends @Nullable Object, E extends Exception> {
     T ask() throws E;
+  }
+
+  private void tell(Runnable hint) {
+    boolean _ =
+        ask(
+            () -> {
+              hint.run();
+              return true;
+            });
   }
 
   /** A caller that meets a close is told of the pipeline's, not of a stage's. */

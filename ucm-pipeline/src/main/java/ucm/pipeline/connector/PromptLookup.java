@@ -27,14 +27,14 @@ public final class PromptLookup {
      * @param prompt all of its blocks; those before the first one asked for are on the device
      */
     private int run(BlockIds prompt, int from) {
-      BlockIds ids = prompt.slice(from, prompt.size());
-      int run = ids.size();
+      int run = prompt.size() - from;
       try {
         for (int rank = 0; rank < parts; rank++) {
-          store.notePrompt(hasher.ofRank(rank, prompt));
-        }
-        for (int rank = 0; rank < parts && run > 0; rank++) {
-          run = store.lookupPrefix(hasher.ofRank(rank, ids.slice(0, run))) + 1;
+          BlockIds ids = hasher.ofRank(rank, prompt);
+          store.notePrompt(ids);
+          if (run > 0) {
+            run = store.lookupPrefix(ids.slice(from, from + run)) + 1;
+          }
         }
         return run;
       } catch (RuntimeException e) {

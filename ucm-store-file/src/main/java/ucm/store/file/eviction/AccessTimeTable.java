@@ -94,9 +94,8 @@ public final class AccessTimeTable {
 
   /** Has the blocks before those that were used since the last drain count as used after them. */
   public synchronized void raise() {
-    // Blocks of a prompt have entries in its order: from its end each is raised once. The bound
-    // ends what
-    // is no chain, as when a caller names ids in a circle.
+    // Blocks of a prompt have entries in its order: from its end each is raised once. The bound is
+    // for ids that a caller named in a circle.
     int left = 4 * blocks.size();
     for (int entry = isNew.length() - 1; entry >= 0; entry = isNew.previousSetBit(entry - 1)) {
       int at = entry;

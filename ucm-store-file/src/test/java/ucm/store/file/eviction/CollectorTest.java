@@ -39,6 +39,9 @@ import ucm.testkit.TransferMemory.Placement;
 /** Which blocks are removed when space runs short, and which never. */
 final class CollectorTest {
 
+  private static final Map<String, Object> HALF_STAYS =
+      Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0);
+
   private static final int BLOCKS = 64;
 
   @TempDir private Path directory;
@@ -216,12 +219,7 @@ final class CollectorTest {
     AtomicLong clock = new AtomicLong();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store =
-          stores.open(
-              new LibcFileOperations(),
-              clock::get,
-              settings(
-                  40,
-                  Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0)));
+          stores.open(new LibcFileOperations(), clock::get, settings(40, HALF_STAYS));
       // A round in the middle of a dump would find only some of its blocks.
       store.capacity().awaitFirstRound();
       stores.dump(store, prompt).requireOk();
@@ -246,11 +244,9 @@ final class CollectorTest {
   void removesTheLeavesFirstOfAPromptWhoseBlocksComeOneByOne(boolean isNoted) throws Exception {
     BlockIds prompt = BlockBytes.ids(7, 16);
     AtomicLong clock = new AtomicLong();
-    Map<String, Object> keys =
-        Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store =
-          stores.open(new LibcFileOperations(), clock::get, settings(1000, keys));
+          stores.open(new LibcFileOperations(), clock::get, settings(1000, HALF_STAYS));
       store.capacity().awaitFirstRound();
       if (isNoted) {
         store.notePrompt(prompt);
@@ -263,7 +259,7 @@ final class CollectorTest {
     }
     // A restart, as what was learnt of the prompt is in the times of its files.
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(settings(20, keys));
+      LocalFileStore store = stores.open(settings(20, HALF_STAYS));
       store.capacity().makeRound();
       assertThat(store.lookup(prompt).cardinality()).isEqualTo(10);
       assertThat(store.lookupPrefix(prompt)).isEqualTo(isNoted ? 9 : -1);
@@ -276,12 +272,7 @@ final class CollectorTest {
     AtomicLong clock = new AtomicLong();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store =
-          stores.open(
-              new LibcFileOperations(),
-              clock::get,
-              settings(
-                  40,
-                  Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0)));
+          stores.open(new LibcFileOperations(), clock::get, settings(40, HALF_STAYS));
       store.capacity().awaitFirstRound();
       store.notePrompt(prompt);
       stores.dump(store, prompt).requireOk();
