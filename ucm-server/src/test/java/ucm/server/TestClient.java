@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.client.Daemon;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
@@ -21,6 +22,7 @@ import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.protocol.WorkerFields;
 
 /** A client as an engine has them, frame by frame. */
 final class TestClient implements AutoCloseable {
@@ -134,13 +136,13 @@ final class TestClient implements AutoCloseable {
   /** Registers a worker of two layers, K and V of some bytes each, and maps its slots. */
   void openWorker(String id, int tpSize, boolean mla, String yaml, int rank, long bytes)
       throws Exception {
-    FrameWriter open =
-        engine(begin(MessageType.OPEN_WORKER), id, tpSize, mla, yaml)
-            .u32(rank)
-            .u32(2)
-            .longs(new long[] {bytes, bytes})
-            .longs(new long[] {bytes, bytes})
-            .string("");
+    openWorker(id, tpSize, mla, yaml, rank, KvLayout.uniform(2, bytes, bytes));
+  }
+
+  void openWorker(String id, int tpSize, boolean mla, String yaml, int rank, KvLayout layout)
+      throws Exception {
+    FrameWriter open = engine(begin(MessageType.OPEN_WORKER), id, tpSize, mla, yaml);
+    var _ = new WorkerFields(rank, layout, "", null).write(open);
     opened(ask(open, MessageType.OPENED_WORKER));
   }
 

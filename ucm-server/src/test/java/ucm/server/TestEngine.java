@@ -8,6 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import tools.jackson.databind.JsonNode;
+import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.TestClient.Found;
 import ucm.server.TestClient.Planned;
 import ucm.server.protocol.IdentityMessage;
@@ -35,13 +36,29 @@ final class TestEngine implements AutoCloseable {
 
   TestEngine(TestDaemon daemon, String id, int tpSize, boolean mla, IdentityMessage identity)
       throws Exception {
+    this(daemon, id, tpSize, mla, identity, KvLayout.uniform(2, TENSOR, TENSOR));
+  }
+
+  /**
+   * Registers all ranks.
+   *
+   * @param layout of blocks of {@link #BYTES}
+   */
+  TestEngine(
+      TestDaemon daemon,
+      String id,
+      int tpSize,
+      boolean mla,
+      IdentityMessage identity,
+      KvLayout layout)
+      throws Exception {
     this.daemon = daemon;
     this.id = id;
     this.mla = mla;
     for (int rank = 0; rank < tpSize; rank++) {
       TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER);
       worker.identify(identity);
-      worker.openWorker(id, tpSize, mla, daemon.yaml, rank, TENSOR);
+      worker.openWorker(id, tpSize, mla, daemon.yaml, rank, layout);
       workers.add(worker);
     }
     scheduler = TestClient.admitted(daemon.socket, TestClient.SCHEDULER);

@@ -27,6 +27,7 @@ import ucm.pipeline.connector.statistics.ConnectorFaults;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.pipeline.connector.statistics.TraceOptions;
+import ucm.pipeline.connector.statistics.WorkerMetrics;
 import ucm.pipeline.hash.BlockHasher;
 
 /**
@@ -98,12 +99,6 @@ public final class ConnectorSetup {
    */
   public static ConnectorSetup of(UcmConfig config, StoreCatalog catalog, EngineSpec spec) {
     ConnectorSettings settings = config.settings();
-    if (settings.useLayerwise() && !settings.useLite() && !spec.kv().isUniform()) {
-      throw new StoreException(
-          ("use_layerwise is true, and the layers of %s differ: %s; layer by layer,"
-                  + " all must have the same tensors: set use_layerwise to false")
-              .formatted(spec.model(), spec.kv()));
-    }
     ModelFingerprint wanted = settings.modelFingerprint();
     ModelFingerprint inForce = spec.identity().inForce(wanted);
     if (inForce != wanted) {
@@ -246,18 +241,37 @@ public final class ConnectorSetup {
 
   private WorkerConnector worker(
       int rank, KvCaches caches, @Nullable Store store, @Nullable Store owned) {
+    return new WorkerConnector(this, rank, caches, calls(rank, store), owned);
+  }
+
+  /**
+   * Loads and dumps of whole blocks for a rank, for who moves them elsewhere than to a KV cache.
+   *
+   * @param store an open pipeline, closed by the caller; null in lite mode, which moves nothing
+   */
+  public StoreCalls calls(int rank, @Nullable Store store) {
     ConnectorFaults faults =
         new ConnectorFaults(
             "rank " + rank + " of " + spec.instance(), metrics(String.valueOf(rank)));
     Duration patience = Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS));
-    StoreCalls calls = new StoreCalls(store, patience.plus(GRACE), faults);
-    return new WorkerConnector(this, rank, caches, calls, owned);
+    return new StoreCalls(store, patience.plus(GRACE), faults);
+  }
+
+  /** What a rank counts of its steps. */
+  public WorkerMetrics workerMetrics(int rank) {
+    return new WorkerMetrics(metrics(String.valueOf(rank)), spec);
   }
 
   private void check(int rank, KvCaches caches) {
     if (rank < 0 || rank >= spec.tpSize()) {
       throw new StoreException(
           "the engine has ranks 0 to " + (spec.tpSize() - 1) + "; found rank " + rank);
+    }
+    if (settings.useLayerwise() && !settings.useLite() && !spec.kv().isUniform()) {
+      throw new StoreException(
+          ("use_layerwise is true, and the layers of %s differ: %s; layer by layer,"
+                  + " all must have the same tensors: set use_layerwise to false")
+              .formatted(spec.model(), spec.kv()));
     }
     if (!caches.layout().equals(spec.kv())) {
       throw new StoreException(

@@ -1,7 +1,6 @@
 package ucm.pipeline.connector;
 
 import java.util.Arrays;
-import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Task;
@@ -17,9 +16,7 @@ final class StepLoads {
   private final BlockLayout cut;
   private final StoreCalls calls;
 
-  /** The engine's blocks that could not be loaded. */
-  private final BitSet failed;
-
+  private final FailedLoads failed;
   private final boolean layerwise;
   private final int layers;
   private final RankBlocks blocks;
@@ -27,13 +24,8 @@ final class StepLoads {
   private int started;
   private int awaited;
 
-  /** The engine's blocks of which a part was found damaged. */
-  final BitSet corrupt = new BitSet();
-
-  /** The engine's blocks of which the store lacked a part. */
-  final BitSet gone = new BitSet();
-
-  StepLoads(KvCaches caches, BlockLayout cut, boolean layerwise, StoreCalls calls, BitSet failed) {
+  StepLoads(
+      KvCaches caches, BlockLayout cut, boolean layerwise, StoreCalls calls, FailedLoads failed) {
     this.blocks = new RankBlocks(caches, cut);
     this.cut = cut;
     this.layerwise = layerwise;
@@ -53,8 +45,6 @@ final class StepLoads {
     Arrays.fill(tasks, null);
     started = 0;
     awaited = 0;
-    corrupt.clear();
-    gone.clear();
     startUntil(1);
   }
 
@@ -90,7 +80,7 @@ final class StepLoads {
 
   private void failAll() {
     for (int i = 0; i < blocks.size(); i++) {
-      failed.set(blocks.block(i));
+      failed.blocks().set(blocks.block(i));
     }
   }
 
@@ -98,17 +88,8 @@ final class StepLoads {
     Task task = tasks[awaited];
     if (task != null) {
       TransferResult result = calls.await("load", task);
-      BitSet shards = result.failedShards();
       int perBlock = layerwise ? 1 : cut.shardCount();
-      for (int shard = shards.nextSetBit(0); shard >= 0; shard = shards.nextSetBit(shard + 1)) {
-        int block = blocks.block(shard / perBlock);
-        failed.set(block);
-        switch (result.outcome(shard)) {
-          case CORRUPT -> corrupt.set(block);
-          case MISSING -> gone.set(block);
-          default -> {}
-        }
-      }
+      failed.add(result, shard -> blocks.block(shard / perBlock));
     }
     tasks[awaited++] = null;
   }

@@ -14,21 +14,21 @@ import ucm.pipeline.connector.WorkerConnector.SkippedSaves;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
 
 /**
- * Loads and dumps of a worker, with a store's failures turned into blocks that were not moved. Used by
- * one thread.
+ * Loads and dumps of a worker, with a store's failures turned into blocks that were not moved.
+ * Thread-safe.
  *
  * @param store null in lite mode, which moves nothing
  * @param patience after how long a wait is worth a line in the log
  */
-record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaults faults) {
+public record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaults faults) {
 
   /** Starts a load; null when the store refuses it. */
-  @Nullable Task load(Transfer transfer) {
+  public @Nullable Task load(Transfer transfer) {
     return submit("a load was refused, so its blocks are computed", to -> to.load(transfer));
   }
 
   /** Starts a dump; null when the store refuses it. */
-  @Nullable Task dump(Transfer transfer) {
+  public @Nullable Task dump(Transfer transfer) {
     return submit("a dump was refused, so its blocks are not stored", to -> to.dump(transfer));
   }
 
@@ -59,7 +59,7 @@ record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaults faul
    * @param what {@code load} or {@code dump}, for the log
    * @return how each shard ended
    */
-  TransferResult await(String what, Task task) throws InterruptedException {
+  public TransferResult await(String what, Task task) throws InterruptedException {
     while (true) {
       try {
         TransferResult result = task.await(patience);

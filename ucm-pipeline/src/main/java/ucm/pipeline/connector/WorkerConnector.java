@@ -8,7 +8,6 @@ import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.api.StoreMetrics;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.RequestPlan;
@@ -57,18 +56,17 @@ public final class WorkerConnector implements AutoCloseable {
   private final boolean layerwise;
   private final boolean eventSync;
   private final @Nullable Store owned;
-  private final BitSet failed = new BitSet();
+  private final FailedLoads failedLoads = new FailedLoads();
+  private final BitSet failed = failedLoads.blocks();
   private final BitSet taken = new BitSet();
   private final BitSet earlier = new BitSet();
   private final StepLoads loads;
   private final StepSaves saves;
-  private final StoreMetrics.Counter loadedBlocks;
-  private final StoreMetrics.Counter failedBlocks;
-  private final StoreMetrics.Counter savedBlocks;
-  private final StoreMetrics.Counter unsavedShards;
   private long lastEvent;
   private final WorkerMetrics counted;
+  private StepPlan toLoad = StepPlan.EMPTY;
   private StepPlan toSave = StepPlan.EMPTY;
+  private long loadStart;
   private boolean inStep;
   private boolean closed;
 
@@ -82,16 +80,9 @@ public final class WorkerConnector implements AutoCloseable {
     this.eventSync = setup.settings().enableEventSync() && caches.isOnDevice();
     this.owned = owned;
     BlockLayout cut = spec.kv().blockLayout();
-    this.loads = new StepLoads(caches, cut, layerwise, calls, failed);
+    this.loads = new StepLoads(caches, cut, layerwise, calls, failedLoads);
     this.saves = new StepSaves(caches, cut, layerwise, spec.tpSize() > 1, calls, failed);
-    StoreMetrics metrics = setup.metrics(String.valueOf(rank));
-    this.counted = new WorkerMetrics(metrics, spec);
-    this.loadedBlocks = metrics.counter("connector_load_blocks", "Blocks asked to be loaded.");
-    this.failedBlocks =
-        metrics.counter("connector_load_failed_blocks", "Blocks that could not be loaded.");
-    this.savedBlocks = metrics.counter("connector_save_blocks", "Blocks asked to be saved.");
-    this.unsavedShards =
-        metrics.counter("connector_save_failed_shards", "Shards that could not be saved.");
+    this.counted = setup.workerMetrics(rank);
     LOG.debug("{} with {}", this, caches);
   }
 
@@ -113,7 +104,7 @@ public final class WorkerConnector implements AutoCloseable {
       requireBlocks(request, request.saveBlocks());
     }
     earlier.or(untaken());
-    failed.clear();
+    failedLoads.clear();
     taken.clear();
     RankBlocks blocks = loads.blocks();
     blocks.clear();
@@ -121,13 +112,13 @@ public final class WorkerConnector implements AutoCloseable {
     for (RequestPlan request : plan.requests()) {
       blocks.addAll(hasher.ofRank(part, request.loadIds()), request.loadBlocks());
     }
-    loadedBlocks.add(blocks.size());
+    toLoad = plan;
+    loadStart = System.nanoTime();
     toSave = spec.mla() && rank != 0 ? StepPlan.EMPTY : plan;
     saves.begin(toSave, hasher, part);
-    savedBlocks.add(toSave.saveBlocks());
+    counted.begins(blocks.size(), toSave.saveBlocks());
     lastEvent = 0;
     inStep = true;
-    counted.begins(plan);
     loads.start();
     if (!layerwise) {
       loads.await(0);
@@ -165,7 +156,9 @@ public final class WorkerConnector implements AutoCloseable {
 
   private void countLoads() {
     if (loads.done()) {
-      counted.loaded(failed, loads.corrupt, loads.gone);
+      // Once for each step.
+      counted.loaded(toLoad, System.nanoTime() - loadStart, failedLoads);
+      toLoad = StepPlan.EMPTY;
     }
   }
 
@@ -270,8 +263,7 @@ public final class WorkerConnector implements AutoCloseable {
   /** Returns the shards that were not saved. */
   private int endStep() throws InterruptedException {
     int unsaved = saves.settle();
-    unsavedShards.add(unsaved);
-    failedBlocks.add(failed.cardinality());
+    counted.ends(failed.cardinality(), unsaved);
     inStep = false;
     return unsaved;
   }

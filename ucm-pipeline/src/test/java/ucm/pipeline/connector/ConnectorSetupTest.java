@@ -54,8 +54,9 @@ class ConnectorSetupTest {
   void refusesEnginesThatDoNotFit() {
     KvLayout uneven = KvLayout.of(new long[][] {{8, 8}, {16}});
     EngineSpec spec = new EngineSpec("e", "m", "d", 1, false, 4, uneven);
-    assertThat(TestEngines.setup(spec, "use_layerwise", false)).isNotNull();
-    assertThat(catchThrowable(() -> TestEngines.setup(spec)))
+    assertThat(
+            catchThrowable(
+                () -> TestEngines.setup(spec).worker(0, 0, new RankMemory(uneven, 2).caches())))
         .hasMessageContaining("set use_layerwise to false");
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new EngineSpec("e", "m", "d", 1, false, 13_001, uneven))

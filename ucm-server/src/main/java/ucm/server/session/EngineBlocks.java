@@ -126,7 +126,7 @@ final class EngineBlocks implements AutoCloseable {
   private RankTransfers open(int part) {
     StagingSegment segment =
         StagingSegment.create(context.segmentPath(generation, part), layout, slots.size());
-    return new RankTransfers(setup, part, layout.layers(), segment, pipeline);
+    return new RankTransfers(setup, part, layout.blockLayout(), segment, pipeline);
   }
 
   /** A scheduler side that looks into the pipeline. */

@@ -1,59 +1,65 @@
 package ucm.server.session;
 
-import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
 import ucm.api.Store;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
 import ucm.pipeline.connector.ConnectorSetup;
-import ucm.pipeline.connector.WorkerConnector;
+import ucm.pipeline.connector.FailedLoads;
+import ucm.pipeline.connector.StoreCalls;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.connector.statistics.WorkerMetrics;
+import ucm.pipeline.hash.BlockHasher;
 import ucm.server.staging.StagingSegment;
 
 /**
- * Moves blocks between the slots of one rank and the pipeline. Loads and saves run side by side: each
- * is a step of a worker connector of its own. Slots of a transfer are left alone by others until it
- * has ended. Thread-safe.
+ * Moves whole blocks between the slots of one rank and the pipeline; loads and saves run side by side.
+ * Slots of a transfer are left alone by others until it has ended. Thread-safe.
  */
 final class RankTransfers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(RankTransfers.class);
+  // Each waits for a transfer; more of them than these find the store busy.
   private static final int THREADS = 4;
   private static final int[] NO_BLOCKS = {};
   // Each task has a deadline in its store; this is for a store that does not keep it.
   private static final long CLOSE_SECONDS = 120;
 
   private final int rank;
-  private final int layers;
   private final StagingSegment segment;
-  private final BlockingQueue<WorkerConnector> idle = new ArrayBlockingQueue<>(THREADS);
-  private final List<WorkerConnector> connectors = new ArrayList<>();
+  private final BlockLayout layout;
+  private final BlockHasher hasher;
+  private final StoreCalls calls;
+  private final WorkerMetrics metrics;
   private final ExecutorService executor;
 
   /**
-   * Makes connectors over an open pipeline.
+   * Moves nothing yet.
    *
    * @param segment the rank's slots; closed with this
+   * @param store an open pipeline of blocks of {@code layout}
    */
-  RankTransfers(ConnectorSetup setup, int rank, int layers, StagingSegment segment, Store store) {
+  RankTransfers(
+      ConnectorSetup setup, int rank, BlockLayout layout, StagingSegment segment, Store store) {
     this.rank = rank;
-    this.layers = layers;
     this.segment = segment;
-    for (int i = 0; i < THREADS; i++) {
-      connectors.add(setup.worker(rank, segment.caches(), store));
-    }
-    idle.addAll(connectors);
+    this.layout = layout;
+    hasher = setup.hasher();
+    calls = setup.calls(rank, store);
+    metrics = setup.workerMetrics(rank);
     executor =
         Executors.newFixedThreadPool(
             THREADS,
@@ -71,64 +77,92 @@ final class RankTransfers implements AutoCloseable {
    * @param done gets how many of the first blocks are there
    */
   void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
-    run(
-        new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS),
-        failed -> done.accept(failed == null ? 0 : leading(slots, failed)));
+    RequestPlan plan =
+        new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS);
+    run(plan, this::load, done);
   }
 
   /** Saves blocks from slots; {@code done} is called when the slots may be written again. */
   void save(String requestId, BlockIds ids, int[] slots, Runnable done) {
-    run(
-        new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS),
-        failed -> done.run());
+    RequestPlan plan =
+        new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
+    run(plan, this::save, blocks -> done.run());
   }
 
-  /** Has {@code ended} get the slots that could not be loaded; null when nothing was done. */
-  private void run(RequestPlan plan, Consumer<int @Nullable []> ended) {
+  private interface Move {
+    /** Returns how many of the first blocks were moved, and when no store uses the slots any more. */
+    int run(RequestPlan plan) throws InterruptedException;
+  }
+
+  private void run(RequestPlan plan, Move move, IntConsumer done) {
     try {
-      executor.execute(() -> ended.accept(step(plan)));
+      executor.execute(() -> done.accept(moved(plan, move)));
     } catch (RejectedExecutionException e) {
-      ended.accept(null);
+      done.accept(0);
     }
   }
 
-  private int @Nullable [] step(RequestPlan plan) {
+  private int moved(RequestPlan plan, Move move) {
     try {
-      return step(new StepPlan(List.of(plan)));
+      return move.run(plan);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return null;
     } catch (RuntimeException e) {
       LOG.warn("rank {}: blocks of {} are not moved: {}", rank, plan.requestId(), e.toString());
-      return null;
     }
+    return 0;
   }
 
-  private int[] step(StepPlan plan) throws InterruptedException {
-    WorkerConnector connector = idle.take();
-    try {
-      connector.startLoad(plan);
-      for (int layer = 0; layer < layers; layer++) {
-        connector.waitForLayerLoad(layer);
-        connector.saveLayer(layer);
+  private int load(RequestPlan plan) throws InterruptedException {
+    int[] slots = plan.loadBlocks();
+    metrics.begins(slots.length, 0);
+    long start = System.nanoTime();
+    FailedLoads failed = new FailedLoads();
+    @Nullable Task task = calls.load(transfer(plan.loadIds(), slots));
+    if (task == null) {
+      for (int slot : slots) {
+        failed.blocks().set(slot);
       }
-      connector.waitForSave();
-      return connector.takeLoadErrors();
-    } finally {
-      connector.abandonStep();
-      idle.add(connector);
+    } else {
+      TransferResult result = calls.await("load", task);
+      failed.add(result, shard -> slots[shard / layout.shardCount()]);
     }
+    metrics.loaded(new StepPlan(List.of(plan)), System.nanoTime() - start, failed);
+    metrics.ends(failed.blocks().cardinality(), 0);
+    return leading(slots, failed.blocks());
   }
 
-  private static int leading(int[] slots, int[] failed) {
+  private int save(RequestPlan plan) throws InterruptedException {
+    Transfer transfer = transfer(plan.saveIds(), plan.saveBlocks());
+    metrics.begins(0, plan.saveBlocks().length);
+    long start = System.nanoTime();
+    @Nullable Task task = calls.dump(transfer);
+    int saved = task == null ? 0 : calls.await("dump", task).okCount();
+    metrics.saved(
+        new StepPlan(List.of(plan)), saved * layout.shardSize(), System.nanoTime() - start);
+    metrics.ends(0, task == null ? 0 : transfer.shardCount() - saved);
+    return saved / layout.shardCount();
+  }
+
+  private Transfer transfer(BlockIds ids, int[] slots) {
+    BlockIds own = hasher.ofRank(rank, ids);
+    int shards = layout.shardCount();
+    Transfer.Builder transfer = Transfer.packed(layout).expect(slots.length * shards);
     for (int i = 0; i < slots.length; i++) {
-      for (int bad : failed) {
-        if (bad == slots[i]) {
-          return i;
-        }
+      long at = segment.offset(slots[i]);
+      for (int shard = 0; shard < shards; shard++) {
+        transfer.shard(own, i, shard).piece(segment.region(), at + shard * layout.shardSize());
       }
     }
-    return slots.length;
+    return transfer.build();
+  }
+
+  private static int leading(int[] slots, BitSet failed) {
+    int count = 0;
+    while (count < slots.length && !failed.get(slots[count])) {
+      count++;
+    }
+    return count;
   }
 
   /** Waits for the transfers under way; then the slots are gone. */
@@ -149,7 +183,6 @@ final class RankTransfers implements AutoCloseable {
           segment.path());
       return;
     }
-    connectors.forEach(WorkerConnector::close);
     segment.close();
   }
 }

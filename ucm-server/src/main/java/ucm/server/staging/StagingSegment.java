@@ -4,15 +4,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
 import ucm.device.Device;
-import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.KvLayout;
-import ucm.pipeline.connector.engine.KvTensor;
 import ucm.platform.libc.FileException;
 import ucm.platform.memory.NumaMemory;
 import ucm.platform.memory.SharedFile;
@@ -30,7 +27,6 @@ public final class StagingSegment implements AutoCloseable {
   private final SharedFile file;
   private final Arena arena = Arena.ofShared();
   private final MemorySegment memory;
-  private final KvLayout layout;
   private final int slots;
   private final long stride;
   private final MemoryRegion region;
@@ -38,7 +34,6 @@ public final class StagingSegment implements AutoCloseable {
 
   private StagingSegment(SharedFile file, KvLayout layout, int slots) {
     this.file = file;
-    this.layout = layout;
     this.slots = slots;
     stride = strideOf(layout);
     file.allocate(slots * stride);
@@ -76,23 +71,6 @@ public final class StagingSegment implements AutoCloseable {
     return Math.ceilDiv(bytes, ALIGNMENT) * (long) ALIGNMENT;
   }
 
-  /** The slots as a KV cache: block b of it is slot b. */
-  public KvCaches caches() {
-    MemoryRegion region = region();
-    List<List<KvTensor>> layers = new ArrayList<>();
-    long offset = 0;
-    for (int layer = 0; layer < layout.layers(); layer++) {
-      List<KvTensor> tensors = new ArrayList<>();
-      for (int tensor = 0; tensor < layout.tensors(layer); tensor++) {
-        long bytes = layout.tensorBytes(layer, tensor);
-        tensors.add(new KvTensor(region, offset, stride, bytes));
-        offset += bytes;
-      }
-      layers.add(tensors);
-    }
-    return new KvCaches(layers);
-  }
-
   public Path path() {
     return file.path();
   }
@@ -114,6 +92,11 @@ public final class StagingSegment implements AutoCloseable {
 
   public int slots() {
     return slots;
+  }
+
+  /** Where in the region a slot starts, in bytes. */
+  public long offset(int slot) {
+    return Objects.checkIndex(slot, slots) * stride;
   }
 
   public MemoryRegion region() {

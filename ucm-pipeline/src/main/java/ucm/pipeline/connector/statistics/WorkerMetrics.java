@@ -1,10 +1,10 @@
 package ucm.pipeline.connector.statistics;
 
-import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
 import ucm.api.StoreMetrics.Histogram;
+import ucm.pipeline.connector.FailedLoads;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.StepPlan;
@@ -12,7 +12,7 @@ import ucm.pipeline.connector.engine.StepPlan;
 /**
  * What a worker counts of its steps: loads and saves as the original does, and the worker's part of
  * the funnel of hits. Tokens count as loaded when this rank has their whole block, and as used when
- * it has all blocks before it as well. Used by one thread.
+ * it has all blocks before it as well. Thread-safe.
  */
 public final class WorkerMetrics {
 
@@ -38,8 +38,10 @@ public final class WorkerMetrics {
   private final Counter corruptTokens;
   private final Counter goneTokens;
   private final Counter downTokens;
-  private StepPlan plan = StepPlan.EMPTY;
-  private long loadStart;
+  private final Counter askedBlocks;
+  private final Counter failedBlocks;
+  private final Counter plannedSaves;
+  private final Counter unsavedShards;
 
   public WorkerMetrics(StoreMetrics metrics, EngineSpec spec) {
     this.blockTokens = spec.blockTokens();
@@ -72,13 +74,27 @@ public final class WorkerMetrics {
         metrics.counter(
             "funnel_load_store_down_tokens",
             "Tokens found that the store refused, failed or did not load in time.");
+    askedBlocks = metrics.counter("connector_load_blocks", "Blocks asked to be loaded.");
+    failedBlocks =
+        metrics.counter("connector_load_failed_blocks", "Blocks that could not be loaded.");
+    plannedSaves = metrics.counter("connector_save_blocks", "Blocks asked to be saved.");
+    unsavedShards =
+        metrics.counter("connector_save_failed_shards", "Shards that could not be saved.");
   }
 
-  public void begins(StepPlan step) {
-    plan = step;
-    loadStart = System.nanoTime();
+  /** A step begins that loads and saves so many blocks. */
+  public void begins(int toLoad, int toSave) {
+    askedBlocks.add(toLoad);
+    plannedSaves.add(toSave);
   }
 
+  /** A step has ended, of which so much was not moved. */
+  public void ends(int notLoaded, int shardsNotSaved) {
+    failedBlocks.add(notLoaded);
+    unsavedShards.add(shardsNotSaved);
+  }
+
+  /** A layer was waited for. */
   public void waited(long nanos) {
     layerWaitMillis.record(nanos / NANOS_PER_MS);
     if (nanos > STALL_NANOS) {
@@ -87,13 +103,12 @@ public final class WorkerMetrics {
   }
 
   /**
-   * The loads of the step have ended; only the first call after {@link #begins} counts.
+   * The loads of a step have ended.
    *
+   * @param nanos from their start
    * @param failed the engine's blocks that could not be loaded
-   * @param corrupt those of them that are damaged
-   * @param gone those of them that the store does not have
    */
-  public void loaded(BitSet failed, BitSet corrupt, BitSet gone) {
+  public void loaded(StepPlan plan, long nanos, FailedLoads failed) {
     int blocks = 0;
     int requests = 0;
     int ok = 0;
@@ -104,20 +119,18 @@ public final class WorkerMetrics {
       blocks += targets.length;
       boolean whole = true;
       for (int block : targets) {
-        whole &= !failed.get(block);
+        boolean isThere = !failed.blocks().get(block);
+        whole &= isThere;
         used += whole ? 1 : 0;
-        ok += failed.get(block) ? 0 : 1;
-        if (failed.get(block)) {
-          Counter miss = corrupt.get(block) ? corruptTokens : downTokens;
-          (gone.get(block) && !corrupt.get(block) ? goneTokens : miss).add(blockTokens);
+        ok += isThere ? 1 : 0;
+        if (!isThere) {
+          why(failed, block).add(blockTokens);
         }
       }
     }
-    plan = StepPlan.EMPTY;
     if (blocks == 0) {
       return;
     }
-    long nanos = System.nanoTime() - loadStart;
     loadRequests.record(requests);
     loadBlocks.record(blocks);
     loadMillis.record(nanos / NANOS_PER_MS);
@@ -125,6 +138,13 @@ public final class WorkerMetrics {
     loadSpeed.record(gbPerSecond(ok * blockBytes, nanos));
     loadedTokens.add((long) ok * blockTokens);
     usedTokens.add((long) used * blockTokens);
+  }
+
+  private Counter why(FailedLoads failed, int block) {
+    if (failed.corrupt().get(block)) {
+      return corruptTokens;
+    }
+    return failed.gone().get(block) ? goneTokens : downTokens;
   }
 
   /**
