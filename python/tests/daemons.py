@@ -3,6 +3,7 @@
 import fcntl
 import glob
 import os
+import signal
 import subprocess
 import time
 
@@ -98,6 +99,30 @@ def remove_dead_segments():
                 os.unlink(path)
         except (FileNotFoundError, BlockingIOError):
             pass
+
+
+def process_of(socket):
+    """The process of the daemon that listens at a socket, whoever started it; None without one."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"serve" in words and socket.encode() in words:
+            return int(pid)
+    return None
+
+
+def end(socket):
+    """Ends the daemon at a socket, which is not a child of this process, if there is one."""
+    pid = process_of(socket)
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + 60
+        while os.path.exists(f"/proc/{pid}"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def private(path):

@@ -149,7 +149,7 @@ def test_a_daemon_that_ends_at_once_is_said_with_its_last_line(tmp_path, monkeyp
 def test_without_the_program_what_is_missing_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("UCM_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "there is no program ucm: set UCM_HOME" in daemon.start(str(tmp_path / "ucm.sock"), 60)
+    assert "or set UCM_HOME to the unpacked image" in daemon.start(str(tmp_path / "ucm.sock"), 60)
 
 
 def test_the_launcher_needs_nothing_but_the_standard_library():

@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Any, Dict, Mapping, Optional, Tuple
 
+from ucm import image
+
 IDLE_EXIT_SECONDS = 300
 LAUNCH_SECONDS = 30.0
 _LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")
@@ -75,13 +77,8 @@ def identity(socket: str) -> Optional[Tuple[int, int]]:
 
 
 def command() -> Optional[str]:
-    """The program ``ucm``: of UCM_HOME, else of PATH."""
-    home = os.environ.get("UCM_HOME")
-    if home:
-        for path in (os.path.join(home, "bin", "ucm"), os.path.join(home, "ucm")):
-            if os.access(path, os.X_OK):
-                return path
-    return shutil.which("ucm")
+    """The program ``ucm``: of UCM_HOME, else of PATH, else of the image that came with this package."""
+    return image.of_home() or shutil.which("ucm") or image.carried()
 
 
 def start(socket: str, wait_seconds: float) -> Optional[str]:
@@ -91,7 +88,7 @@ def start(socket: str, wait_seconds: float) -> Optional[str]:
     """
     program = command()
     if program is None:
-        return "there is no program ucm: set UCM_HOME to the unpacked image, or start `ucm serve`"
+        return "there is no program ucm: install the wheel that has it, or set UCM_HOME to the unpacked image"
     folder = os.path.dirname(os.path.abspath(socket))
     os.makedirs(folder, mode=0o700, exist_ok=True)
     deadline = time.monotonic() + wait_seconds

@@ -3,6 +3,7 @@
 import os
 import re
 
+import daemons
 import pytest
 import vllm_engine
 from vllm_engine import cached, full_blocks, generate, prompts
@@ -73,14 +74,5 @@ def test_the_daemon_that_an_engine_starts_outlives_it(engine, daemon):
     assert _answers(daemon.socket)
     again = engine(once, daemon)
     assert cached(again.result()) == full_blocks(WANTED)
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if b"serve" in words and daemon.socket.encode() in words:
-            assert os.sched_getaffinity(pid) == os.sched_getaffinity(0)
-            os.kill(pid, 15)
-            return
-    raise AssertionError("there is no daemon")
+    assert os.sched_getaffinity(daemons.process_of(daemon.socket)) == os.sched_getaffinity(0)
+    daemons.end(daemon.socket)
