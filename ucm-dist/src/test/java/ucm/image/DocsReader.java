@@ -33,7 +33,7 @@ final class DocsReader {
           Map.of(
               "mvn -pl ucm-dist -am package -Dmaven.test.skip=true",
               "would replace the image while it is tested",
-              "sha256sum ucm-dist/target/*.tar.gz",
+              "sha256sum ucm-dist/target/*.tar.gz ucm-dist/target/*.whl",
               "there is no archive where the build skips it (-Dassembly.skipAssembly)"),
           "docs/operations.md",
           Map.of(

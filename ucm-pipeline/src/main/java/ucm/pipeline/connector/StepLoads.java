@@ -5,6 +5,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Task;
 import ucm.api.TransferResult;
+import ucm.pipeline.connector.engine.FailedLoads;
 import ucm.pipeline.connector.engine.KvCaches;
 
 /**

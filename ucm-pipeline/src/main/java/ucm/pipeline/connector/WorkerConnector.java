@@ -9,6 +9,7 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.FailedLoads;
 import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.StepPlan;

@@ -4,8 +4,8 @@ import java.util.concurrent.TimeUnit;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
 import ucm.api.StoreMetrics.Histogram;
-import ucm.pipeline.connector.FailedLoads;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.FailedLoads;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.StepPlan;
 

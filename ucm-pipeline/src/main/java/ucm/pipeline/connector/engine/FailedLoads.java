@@ -1,4 +1,4 @@
-package ucm.pipeline.connector;
+package ucm.pipeline.connector.engine;
 
 import java.util.BitSet;
 import java.util.function.IntUnaryOperator;
@@ -36,7 +36,8 @@ public record FailedLoads(BitSet blocks, BitSet corrupt, BitSet gone) {
     }
   }
 
-  void clear() {
+  /** None again. */
+  public void clear() {
     blocks.clear();
     corrupt.clear();
     gone.clear();
