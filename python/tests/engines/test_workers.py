@@ -1,0 +1,43 @@
+"""Engines whose workers are processes: two ranks, and one that is killed."""
+
+import os
+import signal
+
+import pytest
+from vllm_engine import Broken, cached, difference, forget, full_blocks, generate, prompts
+
+WANTED = prompts(seed=21, count=2)
+TWO = {"tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
+
+
+def twice(llm, tell, hear):
+    first = generate(llm, WANTED)
+    forget(llm)
+    return first, generate(llm, WANTED)
+
+
+def once(llm, tell, hear):
+    return generate(llm, WANTED)
+
+
+def stores(llm, tell, hear):
+    tell("begins")
+    return generate(llm, WANTED)
+
+
+@pytest.mark.parametrize("layerwise", ["false", pytest.param("true", marks=pytest.mark.full)])
+def test_two_ranks_and_one_that_is_killed(engine, daemon, layerwise):
+    daemon.write_yaml("Posix", f"use_layerwise: {layerwise}\n")
+    expected = engine(once, **TWO).result()
+    killed = engine(stores, daemon, **TWO)
+    killed.receive()
+    os.kill(killed.children()[-1], signal.SIGKILL)
+    with pytest.raises(Broken):
+        killed.result()
+    killed.kill()
+    first, second = engine(twice, daemon, **TWO).result()
+    assert difference(first, expected) is None
+    assert difference(second, expected) is None
+    assert cached(second) == full_blocks(WANTED)
+    # The blocks of two ranks are none of one rank's.
+    assert cached(engine(once, daemon).result())[0] == 0
