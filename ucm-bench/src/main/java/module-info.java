@@ -1,5 +1,5 @@
 /**
- * {@code ucm bench}: measures stores, and an engine that uses them, beside the limits of the machine.
+ * {@code ucm bench}: measures stores beside the limits of the machine.
  *
  * @provides ucm.cli.Subcommand the command {@code bench}
  */
@@ -15,13 +15,10 @@ module ucm.bench {
   requires ucm.device;
   requires ucm.lite;
   requires ucm.pipeline;
-  requires ucm.server;
 
   provides ucm.cli.Subcommand with
       ucm.bench.BenchCommand;
 
   opens ucm.bench to
-      info.picocli;
-  opens ucm.bench.serve to
       info.picocli;
 }

@@ -1,7 +1,7 @@
 /**
  * {@code ucm serve}: the daemon through which engines in other processes use the stores. It speaks the protocol
  * of {@code docs/protocol.md} on a UNIX domain socket, and uses {@link ucm.pipeline.connector} as an engine in
- * the JVM does. {@link ucm.server.client} is its client for engines in Java.
+ * the JVM does.
  *
  * @provides ucm.api.admin.HealthCheck whether a daemon answers
  * @provides ucm.cli.Subcommand the command {@code serve}
@@ -19,8 +19,6 @@ module ucm.server {
   requires ucm.metrics;
   requires transitive ucm.pipeline;
   requires ucm.platform;
-
-  exports ucm.server.client;
 
   provides ucm.api.admin.HealthCheck with
       ucm.server.ServeHealthCheck;

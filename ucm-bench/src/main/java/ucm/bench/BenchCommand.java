@@ -10,12 +10,7 @@ import ucm.cli.Subcommand;
 @Command(
     name = "bench",
     description = "Measures the parts of UCM beside the limits of this machine.",
-    subcommands = {
-      BenchStoreCommand.class,
-      BenchLayerwiseCommand.class,
-      BenchGpuCommand.class,
-      BenchServeCommand.class
-    })
+    subcommands = {BenchStoreCommand.class, BenchLayerwiseCommand.class, BenchGpuCommand.class})
 public final class BenchCommand implements Subcommand {
 
   @Spec private CommandSpec spec;
@@ -24,7 +19,6 @@ public final class BenchCommand implements Subcommand {
 
   @Override
   public void run() {
-    throw new ParameterException(
-        spec.commandLine(), "name a command: store, layerwise, gpu or serve");
+    throw new ParameterException(spec.commandLine(), "name a command: store, layerwise or gpu");
   }
 }

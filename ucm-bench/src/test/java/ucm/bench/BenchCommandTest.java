@@ -20,7 +20,7 @@ class BenchCommandTest {
   @TempDir private Path folder;
 
   @ParameterizedTest
-  @ValueSource(strings = {"bench", "bench store", "bench layerwise", "bench gpu", "bench serve"})
+  @ValueSource(strings = {"bench", "bench store", "bench layerwise", "bench gpu"})
   void explainsItself(String command) {
     Ended help = run((command + " --help").split(" "));
     assertThat(help.exitCode()).as(help.err()).isZero();
@@ -45,28 +45,11 @@ class BenchCommandTest {
   void refusesToBeginWithoutACommand() {
     Ended bench = run("bench");
     assertThat(bench.exitCode()).isEqualTo(2);
-    assertThat(bench.err()).contains("name a command: store, layerwise, gpu or serve");
-  }
-
-  @Test
-  void refusesEnginesThatCannotBeSimulated() throws IOException {
-    refusesEngine("--kv-tokens", "--lengths", 1000, "--kv-tokens", 128);
-    refusesEngine("exclude each other", "--gpu", "h100", "--ms-per-token", 1);
-    refusesEngine("multiple of layers", "--bytes-per-token", 1000, "--layers", 16);
-    refusesEngine("are free", "--concurrency", 1024, "--bytes-per-token", 1 << 20);
-    refusesEngine("are available", "--kv-tokens", 2_000_000_000, "--bytes-per-token", 2048);
-    refusesEngine("--hit-percent", "--hit-percent", 101);
-    assertThat(entries()).containsExactly("ucm.yaml");
+    assertThat(bench.err()).contains("name a command: store, layerwise or gpu");
   }
 
   private static void refusesStore(String expected, Object... args) {
     refuses(expected, Stream.concat(Stream.of("bench", "store"), Stream.of(args)));
-  }
-
-  private void refusesEngine(String expected, Object... args) throws IOException {
-    Stream<Object> command =
-        Stream.of("bench", "serve", "--config", yaml("ucm.yaml", "Cache|Posix"));
-    refuses(expected, Stream.concat(command, Stream.of(args)));
   }
 
   private static void refuses(String expected, Stream<Object> command) {

@@ -40,9 +40,6 @@ class FaultsInWordsTest {
             + none
             + " cannot be read: there is no such file";
     assertThat(refused("calc", "--model-config", none)).contains(expected);
-    Path config = Files.writeString(folder.resolve("ucm.yaml"), config());
-    assertThat(refused("bench", "serve", "--config", config, "--model-config", none))
-        .contains(expected);
     assertThat(refused("calc", "--model-config", folder)).contains("Is a directory");
     Path empty = Files.writeString(folder.resolve("empty.json"), "{}");
     assertThat(refused("calc", "--model-config", empty)).contains("num_attention_heads");
@@ -55,25 +52,6 @@ class FaultsInWordsTest {
         .contains("ids: there is no such file");
     assertThat(refused("trace", "generate", "--output", folder.resolve("no/trace.jsonl")))
         .contains("there is no such file or folder");
-  }
-
-  @Test
-  void benchServeAdvisesOptionsOfTheModeItRunsIn() throws IOException {
-    Path config = Files.writeString(folder.resolve("ucm.yaml"), config());
-    Path trace =
-        Files.writeString(
-            folder.resolve("trace.jsonl"),
-            "{\"timestamp\": 0, \"input_length\": 900, \"output_length\": 1, \"hash_ids\": [1,"
-                + " 2]}\n");
-    Object[] memory = {
-      "bench", "serve", "--config", config, "--kv-tokens", 2_000_000_000, "--bytes-per-token", 2048
-    };
-    assertThat(refused(memory))
-        .contains("--kv-tokens, --bytes-per-token, --lengths, --concurrency");
-    Object[] traced = Stream.concat(Stream.of(memory), Stream.of("--trace", trace)).toArray();
-    assertThat(refused(traced))
-        .contains("--kv-tokens, --bytes-per-token, --requests")
-        .doesNotContain("--lengths", "--concurrency");
   }
 
   @Test

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -117,6 +118,11 @@ public final class Main implements Runnable {
 
   /** Runs the command within this process. */
   public static int run(PrintWriter out, PrintWriter err, String... args) {
+    Optional<String> replacement = RemovedCommands.replacement(args);
+    if (replacement.isPresent()) {
+      err.println("ucm: " + replacement.get());
+      return WRONG_USAGE;
+    }
     CommandLine line =
         commandLine(args)
             .setOut(out)

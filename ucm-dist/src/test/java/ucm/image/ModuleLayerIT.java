@@ -32,7 +32,7 @@ class ModuleLayerIT {
       Map.ofEntries(
           Map.entry("ucm.api", Set.of("ucm.api", "ucm.api.admin", "ucm.api.config")),
           Map.entry("ucm.bench", Set.of()),
-          Map.entry("ucm.server", Set.of("ucm.server.client")),
+          Map.entry("ucm.server", Set.of()),
           Map.entry("ucm.cli", Set.of()),
           Map.entry("ucm.device", Set.of("ucm.device")),
           Map.entry("ucm.device.cuda", Set.of()),

@@ -26,7 +26,6 @@ import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.platform.libc.Libc;
-import ucm.server.client.Daemon;
 import ucm.server.session.Engines;
 
 /** {@code ucm serve}: the daemon for engines in other processes. */

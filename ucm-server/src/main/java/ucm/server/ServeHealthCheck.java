@@ -10,7 +10,6 @@ import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
-import ucm.server.client.Daemon;
 
 /** Whether a daemon answers where engines look for it, and how much memory is left for its slots. */
 public final class ServeHealthCheck implements HealthCheck {

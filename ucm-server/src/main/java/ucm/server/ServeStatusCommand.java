@@ -12,7 +12,6 @@ import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.cli.output.JsonCommand;
 import ucm.lite.trace.FileFault;
-import ucm.server.client.Daemon;
 
 /** {@code ucm serve status}: what a running daemon serves. */
 @Command(

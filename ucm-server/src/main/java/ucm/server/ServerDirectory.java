@@ -27,7 +27,6 @@ import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
 import ucm.platform.memory.SharedFile;
-import ucm.server.client.Daemon;
 
 /**
  * The directory of a socket: only its user may enter it, and one daemon at a time uses it. Holds the

@@ -15,7 +15,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
-import ucm.server.client.Daemon;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;

@@ -16,8 +16,6 @@ import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.engine.StepPlan;
 import ucm.server.RemoteRank.Step;
-import ucm.server.client.RemoteScheduler;
-import ucm.server.client.RemoteSetup;
 import ucm.testkit.TestProcess;
 
 /**

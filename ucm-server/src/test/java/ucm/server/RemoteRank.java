@@ -22,8 +22,6 @@ import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.KvTensor;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.StepPlan;
-import ucm.server.client.PlanBytes;
-import ucm.server.client.RemoteSetup;
 
 /**
  * A rank of an engine that has no model: each word of a block follows from a number that stands for the

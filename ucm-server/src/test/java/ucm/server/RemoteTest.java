@@ -20,8 +20,6 @@ import ucm.pipeline.config.ConfigException;
 import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.engine.StepPlan;
-import ucm.server.client.PlanBytes;
-import ucm.server.client.RemoteSetup;
 
 /** Engines in Java over the daemon, with ranks that are threads here; every loaded word is compared. */
 @Timeout(120)

@@ -10,7 +10,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
-import ucm.server.client.Daemon;
 
 final class ServeHealthCheckTest {
 

@@ -15,7 +15,6 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import ucm.pipeline.connector.engine.KvLayout;
-import ucm.server.client.Daemon;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;

@@ -9,7 +9,6 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.catalog.StoreCatalog;
-import ucm.server.client.Daemon;
 import ucm.server.session.Engines;
 import ucm.testkit.RecordingMetrics;
 

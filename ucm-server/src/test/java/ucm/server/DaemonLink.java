@@ -1,4 +1,4 @@
-package ucm.server.client;
+package ucm.server;
 
 import java.io.IOException;
 import java.nio.file.Path;

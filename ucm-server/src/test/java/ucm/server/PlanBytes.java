@@ -1,4 +1,4 @@
-package ucm.server.client;
+package ucm.server;
 
 import java.nio.ByteBuffer;
 import ucm.pipeline.connector.engine.StepPlan;

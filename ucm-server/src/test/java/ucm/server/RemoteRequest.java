@@ -1,4 +1,4 @@
-package ucm.server.client;
+package ucm.server;
 
 import com.carrotsearch.hppc.IntArrayList;
 import java.util.Arrays;

@@ -1,4 +1,4 @@
-package ucm.server.client;
+package ucm.server;
 
 import java.io.EOFException;
 import java.io.IOException;

@@ -1,7 +1,10 @@
-package ucm.server.client;
+package ucm.server;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -9,13 +12,15 @@ import java.nio.file.Path;
 import java.util.Map;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
+import ucm.server.protocol.Frame;
+import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.HelloMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.ProtocolException;
 
 /** Where the daemon of a user is, by the same rules as in the Python package, and what it says of itself. */
-public final class Daemon {
+final class Daemon {
 
   private static final String SOCKET = "ucm.sock";
   private static final int OTHERS = 0077;
@@ -30,7 +35,7 @@ public final class Daemon {
   private Daemon() {}
 
   /** The socket unless it is said: {@code UCM_SOCKET}, else in {@code XDG_RUNTIME_DIR}, else in /tmp. */
-  public static Path defaultSocket() {
+  static Path defaultSocket() {
     String named = System.getenv("UCM_SOCKET");
     if (named != null && !named.isBlank()) {
       return Path.of(named);
@@ -42,7 +47,7 @@ public final class Daemon {
   }
 
   /** The number of the user of this process. */
-  public static Object userId() {
+  static Object userId() {
     try {
       return Files.getAttribute(Path.of("/proc/self"), "unix:uid");
     } catch (IOException e) {
@@ -51,7 +56,7 @@ public final class Daemon {
   }
 
   /** Where the token of a daemon lies. */
-  public static Path tokenPath(Path socket) {
+  static Path tokenPath(Path socket) {
     String name = socket.getFileName().toString();
     String stem = name.endsWith(".sock") ? name.substring(0, name.length() - 5) : name;
     return socket.resolveSibling(stem + ".token");
@@ -62,7 +67,7 @@ public final class Daemon {
    *
    * @throws StoreException when something else is there, which is left as it is
    */
-  public static void requireSocket(Path path) throws IOException {
+  static void requireSocket(Path path) throws IOException {
     try {
       Object mode = Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
       if (((Integer) mode & TYPE) != SOCKET_TYPE) {
@@ -114,15 +119,34 @@ public final class Daemon {
    * @throws IOException when none answers
    * @throws StoreException when it refuses
    */
-  public static String status(Path socket) throws IOException {
+  static String status(Path socket) throws IOException {
     requireSocket(socket);
-    try (DaemonConnection daemon =
-        DaemonConnection.open(socket, HelloMessage.OBSERVER, "ucm serve status")) {
-      return daemon
-          .call(MessageType.STATUS, (FrameWriter to) -> to, MessageType.STATUS_TEXT)
+    HelloMessage hello = new HelloMessage(token(socket), HelloMessage.OBSERVER, "ucm serve status");
+    try (SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(socket))) {
+      FrameReader _ =
+          ask(
+              channel, hello.write(new FrameWriter(MessageType.HELLO, 1)), MessageType.WELCOME);
+      return ask(channel, new FrameWriter(MessageType.STATUS, 2), MessageType.STATUS_TEXT)
           .string();
     } catch (ProtocolException e) {
       throw new StoreException("the daemon refuses (" + e.code() + "): " + e.getMessage(), e);
     }
+  }
+
+  private static FrameReader ask(SocketChannel channel, FrameWriter question, int expected)
+      throws IOException, ProtocolException {
+    question.writeTo(channel);
+    Frame answer = Frame.read(channel);
+    if (answer == null) {
+      throw new EOFException("it closed the connection");
+    }
+    FrameReader body = new FrameReader(answer.body());
+    if (answer.type() == MessageType.REFUSED) {
+      throw new ProtocolException(body.u16(), body.string());
+    }
+    if (answer.type() != expected) {
+      throw ProtocolException.bad("a message of type " + answer.type() + " is not expected");
+    }
+    return body;
   }
 }

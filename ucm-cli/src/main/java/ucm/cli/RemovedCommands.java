@@ -1,0 +1,29 @@
+package ucm.cli;
+
+import java.util.Map;
+import java.util.Optional;
+
+/** Commands of earlier versions, by their first two words, and what does their work now. */
+final class RemovedCommands {
+
+  private static final Map<String, String> INSTEAD =
+      Map.of(
+          "bench serve",
+          "measure with an engine of your own: tools/engines/run for vLLM, tools/gpu/run on a GPU",
+          "trace convert",
+          "`ucm trace anonymize` writes each format (--to), and reads each",
+          "trace merge",
+          "`ucm trace anonymize` writes several traces as one, in the order of time");
+
+  private RemovedCommands() {}
+
+  /** One line that says what replaces the command; empty when it was not removed. */
+  static Optional<String> replacement(String... args) {
+    if (args.length < 2) {
+      return Optional.empty();
+    }
+    String command = args[0] + " " + args[1];
+    return Optional.ofNullable(INSTEAD.get(command))
+        .map(instead -> "there is no `ucm " + command + "` any more: " + instead);
+  }
+}
