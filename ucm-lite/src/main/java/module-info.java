@@ -6,7 +6,7 @@
  * totals and LRU hit curves for every capacity, exact or sampled. On a {@link
  * ucm.lite.record.RecordedTrace} run {@link ucm.lite.policy.PolicySimulation}, {@link ucm.lite.tier.TierSimulation} and
  * {@link ucm.lite.tier.ServingSimulation}. {@link ucm.lite.trace.TraceWriter}, {@link ucm.lite.edit.TraceEdits},
- * {@link ucm.lite.edit.TraceMerge} and {@link ucm.lite.edit.TraceGenerator} make traces. No store is opened
+ * {@link ucm.lite.edit.TraceSorter} and {@link ucm.lite.edit.TraceGenerator} make traces. No store is opened
  * and no block is moved.
  */
 @org.jspecify.annotations.NullMarked

@@ -32,9 +32,7 @@ final class AllCommandsTest {
     "ucm help",
     "ucm serve",
     "ucm trace anonymize",
-    "ucm trace convert",
-    "ucm trace generate",
-    "ucm trace merge"
+    "ucm trace generate"
   };
 
   private static final Predicate<String> SNAKE = Pattern.compile("[a-z0-9_.]+").asMatchPredicate();

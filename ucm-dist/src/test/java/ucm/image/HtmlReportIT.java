@@ -23,11 +23,11 @@ class HtmlReportIT {
   void writesOneFileThatNamesNoOther() throws IOException {
     Path page = folder.resolve("report.html");
     UcmProcess.Ended ended =
-        UcmProcess.run("trace", "analyze", generated(), "--policies", "arc", "--html", page);
+        UcmProcess.run("trace", "analyze", generated(), "--policies", "s3-fifo", "--html", page);
     assertThat(ended.exitCode()).as(ended.all()).isZero();
     String html = Files.readString(page);
     assertThat(html)
-        .contains("Content-Security-Policy", "\"name\":\"arc\"", "hot_prefixes", "The knee of")
+        .contains("Content-Security-Policy", "\"name\":\"s3-fifo\"", "hot_prefixes", "The knee of")
         .doesNotContain("<script src", "<link rel=\"stylesheet\"", "@@", "\"tiers\":");
     try (Stream<Path> files = Files.list(folder)) {
       assertThat(files).noneMatch(file -> file.toString().endsWith(".part"));

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
@@ -31,8 +30,7 @@ import ucm.lite.trace.FileFault;
       "Prints what engines in lite mode found so far: the hit rate, and from a sample of the blocks"
           + " the hit rate of LRU caches of other sizes.",
       "Each engine renews its file every five seconds while requests come, and leaves it there"
-          + " when it ends. A running engine that shows its metrics also answers over the network:"
-          + " --url."
+          + " when it ends."
     })
 final class LiteStatusCommand extends JsonCommand {
 
@@ -44,22 +42,11 @@ final class LiteStatusCommand extends JsonCommand {
       description = "where the engines write traces (default: UCM_LOG_PATH, or log)")
   private @Nullable Path folder;
 
-  @Option(
-      names = "--url",
-      paramLabel = "URL",
-      description =
-          "ask a running engine instead, where it shows its metrics: http://HOST:PORT/metrics")
-  private @Nullable String url;
-
   @Override
   public void run() {
-    UsageException.when(url != null && folder != null, "--url and a folder exclude each other");
     Path traces =
         folder != null ? folder : Path.of(System.getenv().getOrDefault("UCM_LOG_PATH", "log"));
-    List<ObjectNode> engines =
-        url != null
-            ? new LiteEndpoint(url).engines()
-            : files(traces).stream().map(LiteStatusCommand::read).toList();
+    List<ObjectNode> engines = files(traces).stream().map(LiteStatusCommand::read).toList();
     print(() -> engines, () -> engines.forEach(engine -> print(out(), engine)));
   }
 
@@ -115,7 +102,7 @@ final class LiteStatusCommand extends JsonCommand {
   static void print(PrintWriter out, JsonNode engine) {
     Table table = new Table("LITE", engine.path("instance").asString());
     table.row("model", engine.path("model").asString());
-    String where = engine.path(engine.has("url") ? "url" : "pid").asString();
+    String where = engine.path("pid").asString();
     table.row("process", where + ", " + engine.path("state").asString());
     table.row("updated", updated(engine.path("updated").asString()));
     table.row("requests", Figures.grouped(engine.path("requests").asLong()));

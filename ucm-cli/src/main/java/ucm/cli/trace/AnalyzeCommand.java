@@ -63,8 +63,8 @@ public final class AnalyzeCommand extends CliCommand {
       split = ",",
       paramLabel = "NAME",
       description =
-          "simulate these policies at the capacities: fifo, lru, lfu, s3-fifo, arc, prefix-lru"
-              + " (leaves first), opt (Belady's bound), or all")
+          "simulate these policies at the capacities: fifo, lru, s3-fifo, opt (Belady's bound), or"
+              + " all")
   private List<String> policies = List.of();
 
   @Option(
@@ -180,8 +180,6 @@ public final class AnalyzeCommand extends CliCommand {
             () ->
                 new UsageException(
                     String.format(
-                        "no policy %s is known; known are fifo, lru, lfu, s3-fifo, arc, "
-                            + "prefix-lru, opt and all",
-                        name)));
+                        "no policy %s is known; known are fifo, lru, s3-fifo, opt and all", name)));
   }
 }

@@ -106,7 +106,7 @@ record AnalyzeReport(
       out.println(
           "Share of input tokens, touched "
               + policyOrder.key()
-              + "; prefix-lru evicts leaves first; opt (Belady) is what no policy can exceed.");
+              + "; opt (Belady) is what no policy can exceed.");
       if (!analysis.exact()) {
         out.println("All policies are simulated on the sampled blocks and scaled up.");
       }
@@ -229,12 +229,9 @@ record AnalyzeReport(
       rows.add(Row.of(analysis.lru(TouchOrder.ROOT_LAST), capacity));
     }
     for (PolicyHits simulated : policies) {
-      String order =
-          switch (simulated.policy()) {
-            case PREFIX_LRU, OPTIMAL -> TouchOrder.LEAF_LAST.key();
-            default -> policyOrder.key();
-          };
-      rows.add(new Row(simulated.policy().key(), order, simulated.hits()));
+      TouchOrder order =
+          simulated.policy() == CachePolicy.OPTIMAL ? TouchOrder.LEAF_LAST : policyOrder;
+      rows.add(new Row(simulated.policy().key(), order.key(), simulated.hits()));
     }
     return rows;
   }

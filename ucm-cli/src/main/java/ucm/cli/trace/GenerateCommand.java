@@ -70,7 +70,7 @@ public final class GenerateCommand extends CliCommand {
           "--mix knows chat, agent and document; found " + kind);
     }
     TraceGenerator generator = new TraceGenerator(options());
-    output.write(/* renumber= */ false, generator::generate);
+    output.write(generator::generate);
   }
 
   private GeneratorOptions options() {

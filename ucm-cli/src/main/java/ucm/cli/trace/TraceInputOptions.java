@@ -43,7 +43,19 @@ public final class TraceInputOptions {
 
   /** Reads everything, showing progress, and reports the bad lines. */
   public TraceReadReport read(TraceVisitor visitor) {
-    return read(visitor, inputs);
+    TraceReader reader = reader();
+    TraceReadReport report;
+    try (Progress progress = new Progress("requests", 0)) {
+      report = reader.read(inputs, new Watched(visitor, progress));
+    }
+    PrintWriter err = command.commandLine().getErr();
+    for (TraceProblem problem : report.problems()) {
+      err.println("ucm: " + problem);
+    }
+    if (report.badLines() > 0) {
+      err.println("ucm: skipped " + report.badLines() + " bad line(s)");
+    }
+    return report;
   }
 
   /**
@@ -79,30 +91,6 @@ public final class TraceInputOptions {
     FirstRequest() {
       super(null, null, false, false);
     }
-  }
-
-  /** Reads the inputs one by one; they need not have one format. */
-  public void readEach(Runnable beforeEach, TraceVisitor visitor) {
-    for (String input : inputs) {
-      beforeEach.run();
-      read(visitor, List.of(input));
-    }
-  }
-
-  private TraceReadReport read(TraceVisitor visitor, List<String> chosen) {
-    TraceReader reader = reader();
-    TraceReadReport report;
-    try (Progress progress = new Progress("requests", 0)) {
-      report = reader.read(chosen, new Watched(visitor, progress));
-    }
-    PrintWriter err = command.commandLine().getErr();
-    for (TraceProblem problem : report.problems()) {
-      err.println("ucm: " + problem);
-    }
-    if (report.badLines() > 0) {
-      err.println("ucm: skipped " + report.badLines() + " bad line(s)");
-    }
-    return report;
   }
 
   /** Shows how far the reader is. */

@@ -13,7 +13,6 @@ import ucm.cli.output.Figures;
 import ucm.cli.output.OutputFile;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.lite.edit.TraceEdits;
 import ucm.lite.trace.TraceFormat;
 import ucm.lite.trace.TraceVisitor;
 import ucm.lite.trace.TraceWriter;
@@ -39,14 +38,14 @@ public final class TraceOutputOptions {
       description = "mooncake, bailian or ucm (default: mooncake)")
   private String to = "mooncake";
 
-  /** Runs something that writes requests, renumbered where asked for, and reports how many. */
-  public void write(boolean renumber, Consumer<TraceVisitor> source) {
+  /** Runs something that writes requests, and reports how many. */
+  public void write(Consumer<TraceVisitor> source) {
     TraceFormat format = format();
     CommandLine line = command.commandLine();
     try (Cleanup cleanup = new Cleanup()) {
       OutputFile output = cleanup.add(new OutputFile(file, line.getOut()));
       TraceWriter writer = new TraceWriter(format, output.writer());
-      source.accept(renumber ? TraceEdits.renumbered(writer) : writer);
+      source.accept(writer);
       output.complete();
       if (file != null) {
         line.getErr()

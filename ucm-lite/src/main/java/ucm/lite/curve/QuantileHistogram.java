@@ -3,13 +3,12 @@ package ucm.lite.curve;
 import java.util.Arrays;
 
 /**
- * Counts values that are not negative, in buckets of 1/128 of the value: constant memory. A value may
- * stand for several, also for a fraction of one.
+ * Counts values that are not negative, in buckets of 1/128 of the value: constant memory.
  */
 public final class QuantileHistogram {
   private final double unit;
-  private double[] counts = new double[256];
-  private double count;
+  private long[] counts = new long[256];
+  private long count;
   private double sum;
   private double max;
 
@@ -18,54 +17,38 @@ public final class QuantileHistogram {
     this.unit = unit;
   }
 
-  /** A histogram of the same values, which changes by itself. */
-  public QuantileHistogram copy() {
-    QuantileHistogram copy = new QuantileHistogram(unit);
-    copy.counts = counts.clone();
-    copy.count = count;
-    copy.sum = sum;
-    copy.max = max;
-    return copy;
-  }
-
   public void add(double value) {
-    add(value, 1);
-  }
-
-  /** Counts a value that stands for {@code weight} values. */
-  public void add(double value, double weight) {
     int bucket = DistanceHistogram.bucket(Math.round(value / unit));
     if (bucket >= counts.length) {
       counts = Arrays.copyOf(counts, bucket + 256);
     }
-    counts[bucket] += weight;
-    count += weight;
-    sum += weight * value;
+    counts[bucket]++;
+    count++;
+    sum += value;
     max = Math.max(max, value);
   }
 
   public long count() {
-    return Math.round(count);
+    return count;
   }
 
   /** How many values are at most this, to within 1% of it. */
   public long countUpTo(double value) {
-    double seen = 0;
+    long seen = 0;
     for (int bucket = 0; bucket < counts.length && end(bucket) <= value; bucket++) {
       seen += counts[bucket];
     }
-    return Math.round(seen);
+    return seen;
   }
 
   public Quantiles quantiles() {
     return new Quantiles(
-        count(), count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);
+        count, count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);
   }
 
   private double quantile(double share) {
-    // Counts are whole numbers unless values are weighed.
-    double wanted = Math.min(count, Math.ceil(share * count));
-    double seen = 0;
+    double wanted = Math.ceil(share * count);
+    long seen = 0;
     for (int bucket = 0; bucket < counts.length; bucket++) {
       seen += counts[bucket];
       if (seen >= wanted && seen > 0) {

@@ -1,6 +1,5 @@
 package ucm.lite.edit;
 
-import ucm.lite.trace.TraceException;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 import ucm.platform.table.BlockTable;
@@ -8,16 +7,6 @@ import ucm.platform.table.BlockTable;
 /** Changes requests on their way from a reader to a writer. */
 public final class TraceEdits {
   private TraceEdits() {}
-
-  /**
-   * Replaces block ids by 0, 1, 2, ... in the order first seen. Memory: 27 to 46 bytes a distinct
-   * block.
-   */
-  public static TraceVisitor renumbered(TraceVisitor next) {
-    BlockTable index = new BlockTable(1 << 10);
-    return request ->
-        next.request(request.withBlocks(request.blockTokens(), numbers(request, index)));
-  }
 
   /**
    * Takes out what could identify anyone but times: block ids become 0, 1, 2, ... in the order
@@ -39,32 +28,6 @@ public final class TraceEdits {
                 request.blockTokens(),
                 numbers(request, index)));
       }
-    };
-  }
-
-  /**
-   * Joins blocks to larger ones of a multiple of their tokens: the id of the last small block,
-   * which stands for all the prompt up to there, becomes the id of the large one. A rest becomes a
-   * last, partial block.
-   */
-  public static TraceVisitor joined(int blockTokens, TraceVisitor next) {
-    return request -> {
-      int small = request.blockTokens();
-      if (blockTokens % small != 0) {
-        throw new TraceException(
-            String.format(
-                "blocks of %s tokens cannot be joined to blocks of %s, expected a multiple",
-                small, blockTokens));
-      }
-      int factor = blockTokens / small;
-      int count = (request.blockCount() + factor - 1) / factor;
-      long[] ids = new long[2 * count];
-      for (int i = 0; i < count; i++) {
-        int last = Math.min((i + 1) * factor, request.blockCount()) - 1;
-        ids[2 * i] = request.blockIdHigh(last);
-        ids[2 * i + 1] = request.blockIdLow(last);
-      }
-      next.request(request.withBlocks(blockTokens, ids));
     };
   }
 

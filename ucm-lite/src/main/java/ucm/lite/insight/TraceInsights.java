@@ -15,13 +15,19 @@ import ucm.lite.record.SessionTracker;
 /**
  * How the prompts of a whole trace relate to each other in time. Times are in seconds.
  *
+ * @param sessions conversations, found from the blocks alone: a prompt goes on where an earlier one of it ended
  * @param largestSession requests of the longest session
  * @param reusedSessions sessions of two requests or more
+ * @param sessionGaps between consecutive requests of a session
+ * @param blockGaps between consecutive references to a block by different requests
  * @param lifetimes how long after a request some block that it brought was last used by another one;
  *     of requests that were used again
  * @param requestsNeverReused requests that brought blocks which no other request used
+ * @param blockLifetimes from the first to the last use of blocks that were used again
+ * @param blocksNeverReused blocks that only one request used
  * @param timeBins the three distributions of times in the same bins, up to the longest time; empty
  *     when there is none
+ * @param hotPrefixes the prefixes that save most tokens, most first
  */
 public record TraceInsights(
     long sessions,
@@ -34,17 +40,11 @@ public record TraceInsights(
     Quantiles blockLifetimes,
     long blocksNeverReused,
     List<TimeBin> timeBins,
-    List<HotPrefix> hotPrefixes)
-    implements Insights {
+    List<HotPrefix> hotPrefixes) {
 
   public TraceInsights {
     timeBins = List.copyOf(timeBins);
     hotPrefixes = List.copyOf(hotPrefixes);
-  }
-
-  @Override
-  public double sampleRate() {
-    return 1;
   }
 
   /** Looks at a whole trace. Memory: about 40 bytes a distinct block and 20 a request. */

@@ -12,14 +12,8 @@ public enum CachePolicy {
   FIFO("fifo"),
   /** Least recently used first. */
   LRU("lru"),
-  /** Least frequently used first, among equals the least recently used; evicted counts are lost. */
-  LFU("lfu"),
   /** S3-FIFO (Yang et al., SOSP'23). */
   S3_FIFO("s3-fifo"),
-  /** ARC (Megiddo and Modha, FAST'03). */
-  ARC("arc"),
-  /** Least recently used first among the blocks that no block inside continues. */
-  PREFIX_LRU("prefix-lru"),
   /**
    * Belady's optimum as the bound: the most blocks that any policy, knowing the future, could have
    * inside when they are asked for. With ids that are prefix hashes the optimum always keeps whole
@@ -49,12 +43,9 @@ public enum CachePolicy {
   public BlockCache cache(long capacity, int blocks) {
     int most = (int) Math.min(capacity, blocks);
     return switch (this) {
-      case FIFO -> new OrderedCache(most, new LruOrder(blocks), /* tellsUses= */ false);
-      case LRU -> new OrderedCache(most, new LruOrder(blocks), /* tellsUses= */ true);
-      case LFU -> new LfuCache(most, blocks);
-      case S3_FIFO -> new OrderedCache(most, new S3FifoOrder(most), /* tellsUses= */ true);
-      case ARC -> new ArcCache(most, blocks);
-      case PREFIX_LRU -> new PrefixLruCache(most, blocks);
+      case FIFO -> new BlockCache(most, new LruOrder(blocks), /* tellsUses= */ false);
+      case LRU -> new BlockCache(most, new LruOrder(blocks), /* tellsUses= */ true);
+      case S3_FIFO -> new BlockCache(most, new S3FifoOrder(most), /* tellsUses= */ true);
       case OPTIMAL -> throw new IllegalArgumentException("the optimum is no cache but a bound");
     };
   }

@@ -8,8 +8,9 @@ import java.util.HexFormat;
  * Writes requests as lines of a trace that {@link TraceReader} reads.
  *
  * <p>What a format cannot say is left out: Mooncake lines have no request id, UCM lines only full
- * blocks; the parent of a chat and its turn, which nothing here asks for, are not kept. JSON formats have ids of 64 bits; requests with longer ones need {@link
- * TraceEdits#renumbered} first. Not for use by several threads.
+ * blocks; the parent of a chat and its turn, which nothing here asks for, are not kept. JSON formats have ids
+ * of 64 bits: longer ones are renumbered first, as {@link ucm.lite.edit.TraceEdits#anonymized} does. Not for
+ * use by several threads.
  */
 public final class TraceWriter implements TraceVisitor {
   private static final double MILLIS_PER_SECOND = 1000;

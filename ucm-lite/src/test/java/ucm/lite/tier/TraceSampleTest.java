@@ -32,7 +32,7 @@ import ucm.lite.trace.TraceRequest;
 class TraceSampleTest {
 
   private static final List<CachePolicy> POLICIES =
-      List.of(CachePolicy.FIFO, CachePolicy.LRU, CachePolicy.ARC, CachePolicy.OPTIMAL);
+      List.of(CachePolicy.FIFO, CachePolicy.LRU, CachePolicy.S3_FIFO, CachePolicy.OPTIMAL);
 
   @Test
   void isTheTraceUntilThereAreMoreBlocksThanAllowed() throws InterruptedException {

@@ -20,7 +20,7 @@ import ucm.lite.curve.TraceSummary;
 import ucm.lite.edit.GeneratorOptions;
 import ucm.lite.edit.TraceEdits;
 import ucm.lite.edit.TraceGenerator;
-import ucm.lite.edit.TraceMerge;
+import ucm.lite.edit.TraceSorter;
 import ucm.lite.record.TouchOrder;
 
 class TraceToolsTest {
@@ -59,7 +59,7 @@ class TraceToolsTest {
   @Test
   void writesIdsOfUcmAsNumbersOfTheOrderFirstSeen() {
     StringBuilder out = new StringBuilder();
-    TraceVisitor writer = TraceEdits.renumbered(new TraceWriter(TraceFormat.MOONCAKE, out));
+    TraceVisitor writer = TraceEdits.anonymized(new TraceWriter(TraceFormat.MOONCAKE, out));
     TraceRequest request = TraceRequest.of(1.5, "secret", 40, 2, 16, new long[] {5, 6, 7, 8, 5, 6});
     writer.request(request);
 
@@ -102,44 +102,23 @@ class TraceToolsTest {
   }
 
   @Test
-  void joinsBlocksSoThatEqualPrefixesStayEqual() {
-    CollectingVisitor joined = new CollectingVisitor();
-    TraceVisitor edit = TraceEdits.joined(64, joined);
-    edit.request(TraceRequest.of(0, "", 90, 1, 16, ids(1, 2, 3, 4, 5, 6)));
-    edit.request(TraceRequest.of(0, "", 128, 1, 16, ids(1, 2, 3, 4, 5, 7, 8, 9)));
-
-    assertThat(joined.requests.get(0).packedBlockIds()).isEqualTo(ids(4, 6));
-    assertThat(joined.requests.get(1).packedBlockIds()).isEqualTo(ids(4, 9));
-    assertThat(joined.requests.get(1).blockTokens()).isEqualTo(64);
-    assertThatExceptionOfType(TraceException.class)
-        .isThrownBy(
-            () -> TraceEdits.joined(40, joined).request(TraceRequest.of(0, "", 16, 1, 16, ids(1))))
-        .withMessageContaining("blocks of 16 tokens cannot be joined to blocks of 40");
-  }
-
-  @Test
-  void mergesInTheOrderOfTimeAndKeepsSourcesApartWhenAsked() {
+  void sortsInTheOrderOfTimeWhicheverInputIsFirst() {
     TraceRequest a = TraceRequest.of(100, "a", 32, 1, 16, ids(1, 2));
     TraceRequest b = TraceRequest.of(300, "b", 32, 1, 16, ids(1, 3));
     TraceRequest c = TraceRequest.of(250, "c", 32, 1, 16, ids(1, 2));
 
-    assertThat(merge(false, false, List.of(a, b), List.of(c)))
-        .containsExactly("a 100 [0, 1, 0, 2]", "c 250 [0, 1, 0, 2]", "b 300 [0, 1, 0, 3]");
-    assertThat(merge(true, true, List.of(b, a), List.of(c)))
-        .as("the earliest of an input need not be its first")
-        .containsExactly("a 0 [0, 0, 0, 2]", "c 0 [0, 3, 0, 4]", "b 200 [0, 0, 0, 1]");
-    assertThat(merge(true, true, List.of(a, b), List.of(c)))
-        .containsExactly("a 0 [0, 0, 0, 1]", "c 0 [0, 3, 0, 4]", "b 200 [0, 0, 0, 2]");
+    assertThat(sorted(b, a, c))
+        .containsExactly("a 0 [0, 1, 0, 2]", "c 150 [0, 1, 0, 2]", "b 200 [0, 1, 0, 3]");
   }
 
   @Test
-  void refusesToMergeBlocksOfTwoSizes() {
-    try (TraceMerge merge = new TraceMerge(false, false)) {
-      merge.request(TraceRequest.of(0, "", 16, 1, 16, ids(1)));
+  void refusesBlocksOfTwoSizesInOneTrace() {
+    try (TraceSorter sorter = new TraceSorter()) {
+      sorter.request(TraceRequest.of(0, "", 16, 1, 16, ids(1)));
 
       assertThatExceptionOfType(TraceException.class)
-          .isThrownBy(() -> merge.request(TraceRequest.of(0, "", 64, 1, 64, ids(1))))
-          .withMessageContaining("16 and of 64 tokens cannot be merged");
+          .isThrownBy(() -> sorter.request(TraceRequest.of(0, "", 64, 1, 64, ids(1))))
+          .withMessageContaining("16 and of 64 tokens cannot be one trace");
     }
   }
 
@@ -197,17 +176,13 @@ class TraceToolsTest {
     return visitor;
   }
 
-  private static List<String> merge(
-      boolean separate, boolean align, List<TraceRequest> first, List<TraceRequest> second) {
-    CollectingVisitor merged = new CollectingVisitor();
-    try (TraceMerge merge = new TraceMerge(separate, align)) {
-      merge.nextSource();
-      first.forEach(merge::request);
-      merge.nextSource();
-      second.forEach(merge::request);
-      merge.writeTo(merged);
+  private static List<String> sorted(TraceRequest... requests) {
+    CollectingVisitor sorted = new CollectingVisitor();
+    try (TraceSorter sorter = new TraceSorter()) {
+      List.of(requests).forEach(sorter::request);
+      sorter.writeTo(sorted);
     }
-    return merged.requests.stream()
+    return sorted.requests.stream()
         .map(
             r ->
                 r.requestId()
