@@ -7,6 +7,7 @@
 module ucm.metrics {
   requires io.prometheus.metrics;
   requires java.management;
+  requires jdk.httpserver;
   requires static org.jspecify;
   requires org.slf4j;
   requires org.snakeyaml.engine;

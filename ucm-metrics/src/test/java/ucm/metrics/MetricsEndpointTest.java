@@ -1,5 +1,6 @@
 package ucm.metrics;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -8,14 +9,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.management.ManagementFactory;
 import java.net.HttpURLConnection;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 
 class MetricsEndpointTest {
 
+  private static final int HELD = 100;
   private static final String LABELS = "{model_name=\"qwq\",worker_id=\"0\"}";
 
   private final MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
@@ -28,7 +33,7 @@ class MetricsEndpointTest {
 
   private static String text(InputStream stream) throws IOException {
     try (stream) {
-      return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+      return new String(stream.readAllBytes(), UTF_8);
     }
   }
 
@@ -103,8 +108,24 @@ class MetricsEndpointTest {
   void answersOtherPathsWithTheRightOne() throws Exception {
     try (MetricsEndpoint endpoint = MetricsEndpoint.start(registry, "127.0.0.1", 0)) {
       HttpURLConnection response = get(endpoint, "/");
-      assertThat(response.getResponseCode()).isEqualTo(404);
-      assertThat(text(response.getErrorStream())).contains("/metrics");
+      assertThat(text(response.getInputStream())).contains("/metrics");
+    }
+  }
+
+  @Test
+  void halfSentRequestsStopNoScrape() throws Exception {
+    List<Socket> held = new ArrayList<>();
+    try (MetricsEndpoint endpoint = MetricsEndpoint.start(registry, "127.0.0.1", 0)) {
+      for (int i = 0; i < HELD; i++) {
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), endpoint.port());
+        held.add(socket);
+        socket.getOutputStream().write("GET /metrics HTTP/1.1\r\nHost: half".getBytes(UTF_8));
+      }
+      assertThat(get(endpoint, "/metrics").getResponseCode()).isEqualTo(200);
+    } finally {
+      for (Socket socket : held) {
+        socket.close();
+      }
     }
   }
 
