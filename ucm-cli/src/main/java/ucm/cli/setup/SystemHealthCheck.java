@@ -63,7 +63,7 @@ public final class SystemHealthCheck implements HealthCheck {
             "locked memory",
             " bytes",
             ENOUGH_LOCKED,
-            "raise it (ulimit -l, or LimitMEMLOCK= of the unit): io_uring may be refused"));
+            "raise it (ulimit -l, or LimitMEMLOCK= of the unit): pinned memory may be refused"));
     // What stages need of it they say themselves.
     findings.add(Finding.ok("memory", gib(Room.availableMemory()) + " GiB of memory available"));
     findings.add(shared());

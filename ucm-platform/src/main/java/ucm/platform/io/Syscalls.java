@@ -15,8 +15,6 @@ final class Syscalls {
   static final long IO_DESTROY = IS_ARM ? 1 : 207;
   static final long IO_GETEVENTS = IS_ARM ? 4 : 208;
   static final long IO_SUBMIT = IS_ARM ? 2 : 209;
-  static final long IO_URING_SETUP = 425;
-  static final long IO_URING_ENTER = 426;
 
   static {
     String processor = System.getProperty("os.arch");

@@ -1,5 +1,5 @@
 /**
- * Queues of reads and writes: by ordinary calls, by Linux aio and by io_uring. Requests go in as
+ * Queues of reads and writes: by ordinary calls and by Linux aio. Requests go in as
  * vectors with an offset, completions come out in any order. It does not know what the bytes
  * mean.
  */

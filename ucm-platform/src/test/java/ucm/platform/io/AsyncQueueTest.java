@@ -56,10 +56,9 @@ final class AsyncQueueTest {
     files.close(fd, path);
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void endsRequestsInTheirOrderWithAllTheirBytes(boolean uring) throws IOException {
-    try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
+  @Test
+  void endsRequestsInTheirOrderWithAllTheirBytes() throws IOException {
+    try (AsyncQueue queue = new AsyncQueue(files, AioQueue::new, DEPTH)) {
       for (int round = 0; round < 3; round++) {
         writeAll(queue);
         assertThat(Files.readAllBytes(Path.of(path.toString())))
@@ -76,18 +75,6 @@ final class AsyncQueueTest {
       writeAll(queue);
       readAll(queue);
     }
-  }
-
-  private static KernelQueue.Opener opener(boolean uring) {
-    if (!uring) {
-      return AioQueue::new;
-    }
-    try {
-      new UringQueue(1).close();
-    } catch (FileException e) {
-      abort("needs io_uring: " + e.getMessage());
-    }
-    return UringQueue::new;
   }
 
   /** Eight requests of eight pages, the second half through memory that is not aligned. */
@@ -127,10 +114,9 @@ final class AsyncQueueTest {
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void writesAnyOffsetAndReadsOnlyWhatIsThere(boolean uring) throws IOException {
-    try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
+  @Test
+  void writesAnyOffsetAndReadsOnlyWhatIsThere() throws IOException {
+    try (AsyncQueue queue = new AsyncQueue(files, AioQueue::new, DEPTH)) {
       queue.write(fd, path, new IoVector().add(memory.asSlice(0, 3 * PAGE + 17)), 100);
       queue.write(fd, path, new IoVector().add(memory.asSlice(9, 5)), 4L * PAGE);
       assertThat(queue.await()).isEqualTo(3 * PAGE + 17);
@@ -166,10 +152,9 @@ final class AsyncQueueTest {
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void tellsOfARequestThatTheKernelDoesNotTake(boolean uring) {
-    try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
+  @Test
+  void tellsOfARequestThatTheKernelDoesNotTake() {
+    try (AsyncQueue queue = new AsyncQueue(files, AioQueue::new, DEPTH)) {
       queue.write(fd, path, new IoVector().add(memory.asSlice(0, PAGE)), 0);
       queue.read(-1, path, new IoVector().add(back.asSlice(0, PAGE)), 0);
       queue.read(fd, path, new IoVector().add(back.asSlice(PAGE, PAGE)), 0);

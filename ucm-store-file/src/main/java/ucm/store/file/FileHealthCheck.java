@@ -24,8 +24,6 @@ import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
 import ucm.platform.io.AioQueue;
-import ucm.platform.io.KernelQueue;
-import ucm.platform.io.UringQueue;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
@@ -97,8 +95,7 @@ public final class FileHealthCheck {
       }
       findings.add(clock(directory, skew));
       direct(directory, folder);
-      engine(directory, folder, "aio", AioQueue::new);
-      engine(directory, folder, "io_uring", UringQueue::new);
+      aio(directory, folder);
     } catch (IOException e) {
       failed(
           subject,
@@ -283,21 +280,21 @@ public final class FileHealthCheck {
     }
   }
 
-  private void engine(String directory, Path folder, String engine, KernelQueue.Opener opener) {
-    String subject = engine + " in " + directory;
+  private void aio(String directory, Path folder) {
+    String subject = "aio in " + directory;
     String asked = config.get(keys.ioEngine);
     try {
-      FileProbe.direct(files, opener, folder.toString());
+      FileProbe.direct(files, AioQueue::new, folder.toString());
       ok(subject, "works");
     } catch (FileException e) {
       String key = keys.ioEngine.name();
-      String advice =
-          engine.equals("aio")
-              ? "raise fs.aio-max-nr with sysctl if its requests are used up"
-              : "allow it in the kernel (kernel.io_uring_disabled) and in the container's seccomp"
-                  + " profile";
-      if (asked.equals(engine)) {
-        failed(subject, message(e), key + " asks for it: " + advice + ", or set it to psync");
+      if (!asked.equals("psync")) {
+        failed(
+            subject,
+            message(e),
+            key
+                + " asks for it: raise fs.aio-max-nr with sysctl if its requests are used up, or"
+                + " set it to psync");
       } else {
         ok(subject, "does not work, and " + key + " is " + asked);
       }

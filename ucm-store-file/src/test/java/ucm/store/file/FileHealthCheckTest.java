@@ -52,7 +52,6 @@ class FileHealthCheckTest {
             "clock of " + directory,
             "O_DIRECT in " + directory,
             "aio in " + directory,
-            "io_uring in " + directory,
             "capacity of Local");
     assertThat(found.get("directory " + directory))
         .isEqualTo(

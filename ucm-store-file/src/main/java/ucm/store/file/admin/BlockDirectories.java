@@ -140,16 +140,16 @@ public record BlockDirectories(
     Long keepBytes = plan.keepBytes();
     Double keepShare = plan.keepShare();
     if (keepBytes != null) {
-      return collect.run(used -> keepBytes, gc.untilDone());
+      return collect.run(used -> keepBytes);
     }
     if (keepShare != null) {
-      return collect.run(used -> (long) (keepShare * used), gc.untilDone());
+      return collect.run(used -> (long) (keepShare * used));
     }
     if (!hasOwnLimit()) {
       throw new StoreException(
           "how much may stay is not said, as " + kind.key("capacity_gb") + " is 0: name an amount");
     }
-    return collect.run(this::keep, gc);
+    return collect.run(this::keep);
   }
 
   /** What the engines' collector would keep. */

@@ -17,7 +17,6 @@ import ucm.api.admin.StoreDirectories.Observer;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
-import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Eviction;
@@ -47,9 +46,7 @@ final class DirectoryCollect implements Eviction.Blocks {
   private final Observer observer;
   private final FolderWalk walk;
   private final List<Folder> folders = new ArrayList<>();
-  private final List<AtomicLong> bytesIn = new ArrayList<>();
   private long deadTemps;
-  private long quarantineBytes;
 
   // Guarded by this while blocks are removed. The ids are kept in a dry run only, in which nothing
   // vanishes.
@@ -79,7 +76,7 @@ final class DirectoryCollect implements Eviction.Blocks {
    * @param target how much may stay, given what is used
    * @throws ucm.api.StoreException when another process collects, or a directory cannot be used
    */
-  CollectResult run(LongUnaryOperator target, FileStoreConfig.Gc order) {
+  CollectResult run(LongUnaryOperator target) {
     List<String> roots = directories.stream().map(FoundDirectory::root).toList();
     BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
     try (CollectorLease lease = new CollectorLease(files, paths)) {
@@ -87,14 +84,13 @@ final class DirectoryCollect implements Eviction.Blocks {
         lease.holdAll();
       }
       removeLeftovers(paths);
-      measure();
-      long used = quarantineBytes + bytesIn.stream().mapToLong(AtomicLong::get).sum();
+      long used = measure();
       long keep = target.applyAsLong(used);
       long wanted = Math.max(0, used - keep);
       wantedBytes = wanted;
       if (wanted > 0 && !observer.isStopped()) {
         FolderExecutor executors = FolderExecutor.direct(roots.size());
-        new Eviction(files, order, walk, executors, this).run(folders, wanted);
+        new Eviction(files, walk, executors, this).run(folders, wanted);
       }
       return new CollectResult(
           used, keep, removedBlocks, removedBytes, deadTemps, !observer.isStopped());
@@ -142,16 +138,16 @@ final class DirectoryCollect implements Eviction.Blocks {
     }
   }
 
-  private void measure() {
+  /** Finds the folders; returns what they and the quarantines hold, in bytes. */
+  private long measure() {
+    AtomicLong all = new AtomicLong();
     for (int i = 0; i < directories.size(); i++) {
       FoundDirectory directory = directories.get(i);
       for (String name : directory.folders()) {
         Folder folder = new Folder(i, folders.size(), directory.root() + "/" + name);
         try {
-          AtomicLong sum = new AtomicLong();
-          FolderTree.visit(files, folder, (file, bytes, lastUse) -> sum.addAndGet(bytes));
+          FolderTree.visit(files, folder, (file, bytes, lastUse) -> all.addAndGet(bytes));
           folders.add(folder);
-          bytesIn.add(sum);
         } catch (FileException e) {
           LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
         }
@@ -159,8 +155,9 @@ final class DirectoryCollect implements Eviction.Blocks {
       FolderTree.visit(
           files,
           new Folder(i, 0, directory.root() + "/" + BlockPaths.QUARANTINE),
-          (file, bytes, lastUse) -> quarantineBytes += bytes);
+          (file, bytes, lastUse) -> all.addAndGet(bytes));
     }
+    return all.get();
   }
 
   @Override
@@ -196,12 +193,6 @@ final class DirectoryCollect implements Eviction.Blocks {
       removedBytes += block.bytes();
       observer.at(removedBytes, wantedBytes);
     }
-    bytesIn.get(block.slot()).addAndGet(-block.bytes());
     return true;
-  }
-
-  @Override
-  public long bytesIn(Folder folder) {
-    return bytesIn.get(folder.slot()).get();
   }
 }

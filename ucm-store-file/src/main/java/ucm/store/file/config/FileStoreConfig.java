@@ -39,14 +39,15 @@ public record FileStoreConfig(
     Gc gc,
     Health health) {
 
+  private static final String PSYNC = "psync";
+
   // In place of one that is missing, so that all other keys are checked.
   private static final BlockLayout NO_LAYOUT = BlockLayout.uniform(1, 1, 1);
 
   /** How files are read and written. */
   enum Engine {
     PSYNC,
-    AIO,
-    IO_URING
+    AIO
   }
 
   /** Against which other writers the index of known blocks is trusted. */
@@ -75,10 +76,7 @@ public record FileStoreConfig(
       double triggerThresholdRatio,
       double recyclePercent,
       int checkIntervalSec,
-      int concurrency,
-      int maxRecycleCountPerShard,
-      double shardSampleRatio,
-      boolean preciseMode) {
+      int concurrency) {
 
     /** Reads the keys; faults are recorded in {@code config}. */
     public static Gc from(FileStoreKeys keys, StoreConfig config) {
@@ -87,23 +85,7 @@ public record FileStoreConfig(
           config.get(keys.gcTriggerThresholdRatio),
           config.get(keys.gcRecyclePercent),
           config.get(keys.gcCheckIntervalSec),
-          config.get(keys.gcConcurrency),
-          config.get(keys.gcMaxRecycleCountPerShard),
-          config.get(keys.gcShardSampleRatio),
-          config.get(keys.gcPreciseMode));
-    }
-
-    /** The same where the caller says how much is to go: the coldest of all, however many. */
-    public Gc untilDone() {
-      return new Gc(
-          enable,
-          triggerThresholdRatio,
-          recyclePercent,
-          checkIntervalSec,
-          concurrency,
-          Integer.MAX_VALUE,
-          shardSampleRatio,
-          true);
+          config.get(keys.gcConcurrency));
     }
   }
 
@@ -148,7 +130,7 @@ public record FileStoreConfig(
             config.get(CommonKeys.DEVICE_ID),
             config.get(CommonKeys.CPU_AFFINITY_CORES),
             config.get(CommonKeys.IO_DIRECT),
-            Engine.valueOf(constant(config.get(keys.ioEngine))),
+            config.get(keys.ioEngine).equals(PSYNC) ? Engine.PSYNC : Engine.AIO,
             config.get(CommonKeys.TIMEOUT_MS),
             config.get(CommonKeys.WAITING_QUEUE_DEPTH),
             config.get(keys.dataTransConcurrency),
@@ -183,6 +165,16 @@ public record FileStoreConfig(
                   + " %s: psync")
               .formatted(config.get(keys.ioEngine), keys.ioEngine.name()));
     }
+    if (config.get(keys.ioEngine).equals(FileStoreKeys.IO_URING)) {
+      config.warn(keys.ioEngine, "runs as aio, which was measured equal: set that");
+    }
+    keys.sampledGc.stream()
+        .filter(config::isSet)
+        .findFirst()
+        .ifPresent(
+            key ->
+                config.warn(
+                    key, "has no effect: the coldest blocks of all are removed; leave it out"));
     if (capacityGb == 0) {
       for (ConfigKey<?> key : keys.gc) {
         if (config.isSet(key)) {

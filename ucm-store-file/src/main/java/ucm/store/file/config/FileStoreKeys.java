@@ -11,6 +11,10 @@ import ucm.api.config.ConfigKey;
  */
 public final class FileStoreKeys {
 
+  static final String IO_URING = "io_uring";
+  private static final String WITHOUT_EFFECT =
+      "Accepted, and without effect: the coldest blocks of all are removed.";
+
   private static final List<ConfigKey<?>> COMMON =
       List.of(
           CommonKeys.STORAGE_BACKENDS,
@@ -30,12 +34,13 @@ public final class FileStoreKeys {
 
   public final ConfigKey<String> ioEngine =
       add(
-          ConfigKey.choice(key("io_engine"), "psync", "aio", "io_uring")
+          ConfigKey.choice(key("io_engine"), "psync", "aio", IO_URING)
               .defaultTo("psync")
               .doc(
                   "How files are read and written: psync makes vectored calls on worker threads;"
-                      + " aio and io_uring have the requests of a block under way side by side on"
-                      + " each of them, and need io_direct: true and a kernel that allows them."));
+                      + " aio has the requests of a block under way side by side on each of them,"
+                      + " and needs io_direct: true and a kernel that allows it; io_uring runs as"
+                      + " aio."));
 
   final ConfigKey<Integer> dataTransConcurrency =
       add(
@@ -203,33 +208,22 @@ public final class FileStoreKeys {
               .doc(
                   "Most threads that read folders; fewer are started when there are few folders."));
 
-  final ConfigKey<Integer> gcMaxRecycleCountPerShard =
-      add(
-          ConfigKey.integer(key("gc_max_recycle_count_per_shard"))
-              .range(1, 1 << 30)
-              .defaultTo(50_000)
-              .unit("blocks")
-              .doc("Most blocks removed from one folder at once."));
-
-  final ConfigKey<Double> gcShardSampleRatio =
-      add(
-          ConfigKey.number(key("gc_shard_sample_ratio"))
-              .range(0, 1)
-              .defaultTo(0.1)
-              .unit("share of the folders")
-              .doc(
-                  String.format(
-                      "Without %s: how many folders, chosen at random, are read at a time "
-                          + "until enough is removed.",
-                      key("gc_precise_mode"))));
-
-  final ConfigKey<Boolean> gcPreciseMode =
-      add(
-          ConfigKey.flag(key("gc_precise_mode"))
-              .defaultTo(true)
-              .doc(
-                  "Remove the coldest blocks of all, for which the times of all files are read,"
-                      + " rather than the coldest of some folders."));
+  /** Of the original's collection by samples of the folders; accepted, and without effect. */
+  final List<ConfigKey<?>> sampledGc =
+      List.of(
+          add(
+              ConfigKey.integer(key("gc_max_recycle_count_per_shard"))
+                  .range(1, 1 << 30)
+                  .defaultTo(50_000)
+                  .unit("blocks")
+                  .doc(WITHOUT_EFFECT)),
+          add(
+              ConfigKey.number(key("gc_shard_sample_ratio"))
+                  .range(0, 1)
+                  .defaultTo(0.1)
+                  .unit("share of the folders")
+                  .doc(WITHOUT_EFFECT)),
+          add(ConfigKey.flag(key("gc_precise_mode")).defaultTo(true).doc(WITHOUT_EFFECT)));
 
   final ConfigKey<Boolean> healthEnabled =
       add(
@@ -270,7 +264,8 @@ public final class FileStoreKeys {
 
   /** What is collected, and how; acted on when there is a capacity. */
   final List<ConfigKey<?>> gc =
-      List.copyOf(keys.subList(keys.indexOf(gcEnable), keys.indexOf(gcPreciseMode) + 1));
+      List.of(
+          gcEnable, gcTriggerThresholdRatio, gcRecyclePercent, gcCheckIntervalSec, gcConcurrency);
 
   FileStoreKeys(StoreKind kind) {
     // First, as the names of the keys begin with it.

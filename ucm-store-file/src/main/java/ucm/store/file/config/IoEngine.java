@@ -2,7 +2,6 @@ package ucm.store.file.config;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import ucm.api.StoreException;
 import ucm.platform.io.AioQueue;
 import ucm.platform.io.AsyncQueue;
@@ -10,7 +9,6 @@ import ucm.platform.io.IoQueue;
 import ucm.platform.io.IoQueues;
 import ucm.platform.io.KernelQueue;
 import ucm.platform.io.PsyncQueue;
-import ucm.platform.io.UringQueue;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
@@ -30,10 +28,7 @@ public final class IoEngine implements IoQueues {
   private final List<KernelQueue> opened = new ArrayList<>();
 
   public IoEngine(FileStoreConfig config, FileOperations files) {
-    this(
-        config,
-        files,
-        config.engine() == FileStoreConfig.Engine.IO_URING ? UringQueue::new : AioQueue::new);
+    this(config, files, AioQueue::new);
   }
 
   /** An engine on queues that are opened otherwise. */
@@ -58,7 +53,7 @@ public final class IoEngine implements IoQueues {
   public IoQueue newQueue() {
     return switch (config.engine()) {
       case PSYNC -> new PsyncQueue(files, config.ioDirect());
-      case AIO, IO_URING -> new AsyncQueue(files, this::open, DEPTH);
+      case AIO -> new AsyncQueue(files, this::open, DEPTH);
     };
   }
 
@@ -76,15 +71,14 @@ public final class IoEngine implements IoQueues {
     } catch (FileException e) {
       StoreKind store = config.kind();
       String key = store.key("io_engine");
-      String engine = config.engine().name().toLowerCase(Locale.ROOT);
       String advice =
-          config.engine() == FileStoreConfig.Engine.AIO && e.errno() == Errno.EAGAIN
+          e.errno() == Errno.EAGAIN
               ? "the requests that all processes of this machine may have are used up: raise"
                   + " fs.aio-max-nr with sysctl, or set"
               : "the kernel, or the container this runs in, does not allow it: set";
       throw new StoreException(
-          "%s cannot use %s: %s: %s; %s %2$s: psync"
-              .formatted(store.name(), key, engine, e.getMessage(), advice),
+          "%s cannot use %s: aio: %s; %s %2$s: psync"
+              .formatted(store.name(), key, e.getMessage(), advice),
           e);
     }
   }

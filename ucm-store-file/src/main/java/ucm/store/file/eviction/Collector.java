@@ -71,7 +71,7 @@ public final class Collector implements Eviction.Blocks {
     removedBlocks = metrics.counter("gc_removed_blocks", "Blocks removed to win back space");
     removedBytes = metrics.counter("gc_removed_bytes", "Bytes won back");
     this.guard = guard;
-    eviction = new Eviction(files.operations, config, walk, executors, this);
+    eviction = new Eviction(files.operations, walk, executors, this);
   }
 
   /**
@@ -133,8 +133,7 @@ public final class Collector implements Eviction.Blocks {
     }
   }
 
-  @Override
-  public long bytesIn(Folder folder) {
+  private long bytesIn(Folder folder) {
     return space.used.inFolder(folder.slot());
   }
 

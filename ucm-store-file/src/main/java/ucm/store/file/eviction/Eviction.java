@@ -3,7 +3,6 @@ package ucm.store.file.eviction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.PriorityQueue;
@@ -11,7 +10,6 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileOperations;
-import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.FolderTree.Folder;
@@ -20,18 +18,12 @@ import ucm.store.file.health.FolderExecutor;
 
 /**
  * Removes the blocks of some folders that were used longest ago, by the access times of their files,
- * until enough is won back. In precise mode these are the coldest blocks of all; otherwise the coldest
- * of folders chosen at random, so many as are needed, and only these folders are read. Where blocks are
- * guarded it is the coldest of all.
+ * until enough is won back.
  *
  * <p>Which blocks go is decided over all directories; each is read and cleared on a thread of its own.
  */
 public record Eviction(
-    FileOperations files,
-    FileStoreConfig.Gc config,
-    FolderWalk walk,
-    FolderExecutor executors,
-    Blocks blocks) {
+    FileOperations files, FolderWalk walk, FolderExecutor executors, Blocks blocks) {
 
   /**
    * A block in a folder.
@@ -49,10 +41,7 @@ public record Eviction(
     /** Removes a block, unless it must stay; returns whether it was removed. */
     boolean remove(Block block, Set<BlockIds> busy);
 
-    /** What a folder holds, in bytes. */
-    long bytesIn(Folder folder);
-
-    /** Whether {@link #removable} has to be asked; the coldest blocks of all are shown to it then. */
+    /** Whether {@link #removable} has to be asked. */
     default boolean isGuarded() {
       return false;
     }
@@ -68,19 +57,6 @@ public record Eviction(
   // So many are removed before a guard is asked about others.
   private static final int GUARDED_AT_ONCE = 256;
 
-  /**
-   * Removes blocks.
-   *
-   * @param folders what may be read
-   * @param wanted bytes to win back
-   * @return bytes won back
-   */
-  public long run(List<Folder> folders, long wanted) {
-    return config.preciseMode() || blocks.isGuarded()
-        ? coldest(folders, wanted)
-        : sampled(folders, wanted);
-  }
-
   private static BitSet directories(List<Folder> folders) {
     BitSet directories = new BitSet();
     folders.forEach(folder -> directories.set(folder.directory()));
@@ -91,7 +67,14 @@ public record Eviction(
     return folders.stream().filter(folder -> folder.directory() == directory).toList();
   }
 
-  private long coldest(List<Folder> folders, long wanted) {
+  /**
+   * Removes blocks.
+   *
+   * @param folders what may be read
+   * @param wanted bytes to win back
+   * @return bytes won back
+   */
+  public long run(List<Folder> folders, long wanted) {
     BitSet directories = directories(folders);
     Coldest[] found = new Coldest[directories.length()];
     Arrays.setAll(found, directory -> new Coldest(wanted));
@@ -107,8 +90,6 @@ public record Eviction(
     folders.forEach(folder -> directoryOf[folder.slot()] = folder.directory());
     List<Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
-    // Each slot is of one directory, and so of one thread.
-    int[] removedIn = new int[directoryOf.length];
     int step = blocks.isGuarded() ? GUARDED_AT_ONCE : Math.max(1, coldest.size());
     for (int from = 0; from < coldest.size() && !walk.isStopped(); from += step) {
       int to = Math.min(coldest.size(), from + step);
@@ -119,13 +100,12 @@ public record Eviction(
               remove(
                   directory,
                   some.stream().filter(block -> directoryOf[block.slot()] == directory).toList(),
-                  removedIn,
                   freed));
     }
     return freed.get();
   }
 
-  private void remove(int directory, List<Block> coldest, int[] removedIn, AtomicLong freed) {
+  private void remove(int directory, List<Block> coldest, AtomicLong freed) {
     Set<BlockIds> busy = blocks.busy();
     int n = 0;
     for (Block block : coldest) {
@@ -135,42 +115,11 @@ public record Eviction(
       if (++n % REMOVALS_AT_ONCE == 0) {
         busy = blocks.busy();
       }
-      if (removedIn[block.slot()] < config.maxRecycleCountPerShard()
-          && blocks.remove(block, busy)) {
-        removedIn[block.slot()]++;
+      if (blocks.remove(block, busy)) {
         freed.addAndGet(block.bytes());
       }
       executors.step(directory);
     }
-  }
-
-  private long sampled(List<Folder> folders, long wanted) {
-    List<Folder> shuffled = new ArrayList<>(folders);
-    Collections.shuffle(shuffled);
-    int sample = Math.max(1, (int) Math.ceil(config.shardSampleRatio() * shuffled.size()));
-    AtomicLong freed = new AtomicLong();
-    long before = -1;
-    // Again from the first folder only as long as that wins anything.
-    while (freed.get() < wanted && freed.get() > before && !walk.isStopped()) {
-      before = freed.get();
-      for (int from = 0; from < shuffled.size() && freed.get() < wanted; from += sample) {
-        List<Folder> some = shuffled.subList(from, Math.min(shuffled.size(), from + sample));
-        executors.forEach(
-            directories(some),
-            directory ->
-                walk.forEach(in(directory, some), folder -> freed.addAndGet(coldestOf(folder))));
-      }
-    }
-    return freed.get();
-  }
-
-  private long coldestOf(Folder folder) {
-    double share = config.recyclePercent() * blocks.bytesIn(folder);
-    Coldest cold = new Coldest(Math.max(1, (long) Math.ceil(share)));
-    show(folder, cold);
-    AtomicLong freed = new AtomicLong();
-    remove(folder.directory(), cold.coldestFirst(), new int[folder.slot() + 1], freed);
-    return freed.get();
   }
 
   private void show(Folder folder, Coldest cold) {

@@ -105,13 +105,6 @@ final class DirectoriesCollectTest {
     CollectPlan plan = new CollectPlan(null, null, false);
     assertThat(configured.collect(plan, QUIET).removedBlocks()).isEqualTo(16);
     assertThat(configured.collect(plan, QUIET).removedBlocks()).as("48 of 80").isZero();
-    settings.put("local_gc_precise_mode", false);
-    settings.put("local_capacity_gb", (double) (40 * FILE) / SpaceLimit.GB);
-    StoreDirectories sampled = directories(settings, directory);
-    CollectResult would = sampled.collect(new CollectPlan(null, null, true), QUIET);
-    CollectResult done = sampled.collect(plan, QUIET);
-    assertThat(done.removedBlocks()).isBetween(20L, 48L);
-    assertThat(would.removedBlocks()).isBetween(20L, 48L);
     assertThat(tree.directories().hasOwnLimit()).isFalse();
   }
 

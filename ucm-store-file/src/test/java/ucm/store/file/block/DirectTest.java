@@ -82,12 +82,6 @@ final class DirectTest {
     compare(tensor, shard, block, direct("aio"));
   }
 
-  @ParameterizedTest
-  @CsvSource({"1000, 3000, 9000", "700001, 1400002, 2800004", "32768, 2097152, 4194304"})
-  void filesOfUringAreTheSameToo(long tensor, long shard, long block) throws Exception {
-    compare(tensor, shard, block, direct("io_uring"));
-  }
-
   private void compare(long tensor, long shard, long block, Map<String, Object> settings)
       throws Exception {
     BlockLayout layout = BlockLayout.uniform(tensor, shard, block);
@@ -112,7 +106,7 @@ final class DirectTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio", "io_uring"})
+  @ValueSource(strings = {"psync", "aio"})
   void writersOfShardsThatShareAPageDoNotHarmEachOther(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1237, 1237, 1237 * 64);
     BlockIds ids = BlockBytes.ids(4, 8);
@@ -135,7 +129,7 @@ final class DirectTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio", "io_uring"})
+  @ValueSource(strings = {"psync", "aio"})
   void storesEveryBlockOfMemoryThatIsNotAligned(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(8192, 8192, 8192);
     BlockIds ids = BlockBytes.ids(5, 256);
@@ -168,7 +162,7 @@ final class DirectTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio", "io_uring"})
+  @ValueSource(strings = {"psync", "aio"})
   void readsFilesOfTheOriginalWhereTheyAreAccepted(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1000, 3000, 9000);
     BlockIds ids = BlockBytes.ids(6, 3);
@@ -188,7 +182,7 @@ final class DirectTest {
 
   /** What follows a page that was cut off is read by the file's name, which is gone by then. */
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio", "io_uring"})
+  @ValueSource(strings = {"psync", "aio"})
   void takesAFileThatShrinksAndVanishesMeanwhileForMissing(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(9000, 9000, 9000);
     BlockIds ids = BlockBytes.ids(9, 4);
@@ -251,9 +245,6 @@ final class DirectTest {
   }
 
   private static Map<String, Object> direct(String engine) {
-    if (engine.equals("io_uring")) {
-      DirectSupport.requireUring();
-    }
     return Map.of("io_direct", true, "local_io_engine", engine);
   }
 

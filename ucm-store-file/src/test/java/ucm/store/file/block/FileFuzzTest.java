@@ -25,7 +25,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.DirectSupport;
 import ucm.store.file.fixture.FaultWorkload;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
@@ -76,7 +75,7 @@ final class FileFuzzTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"", "psync", "aio", "io_uring"})
+  @ValueSource(strings = {"", "psync", "aio"})
   void servesNoFileThatChanceHasChanged(String engine) throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings(engine));
@@ -104,9 +103,6 @@ final class FileFuzzTest {
   }
 
   private static Map<String, Object> settings(String engine) {
-    if (engine.equals("io_uring")) {
-      DirectSupport.requireUring();
-    }
     return engine.isEmpty() ? Map.of() : Map.of("io_direct", true, "local_io_engine", engine);
   }
 

@@ -40,9 +40,6 @@ final class KillTest extends KillContract {
     if (DirectSupport.isThere(Path.of(System.getProperty("java.io.tmpdir")))) {
       variants.add(direct("psync"));
       variants.add(direct("aio"));
-      if (DirectSupport.hasUring()) {
-        variants.add(direct("io_uring"));
-      }
     }
     return variants;
   }

@@ -63,7 +63,7 @@ final class FileStoreConfigTest {
                 false,
                 0,
                 0.1,
-                new FileStoreConfig.Gc(true, 0.98, 0.03, 30, 16, 50_000, 0.1, true),
+                new FileStoreConfig.Gc(true, 0.98, 0.03, 30, 16),
                 new FileStoreConfig.Health(true, 10, 3, 8, 2)));
     assertThat(read.isScheduler()).isTrue();
   }
@@ -99,9 +99,6 @@ final class FileStoreConfigTest {
     all.put("local_gc_recycle_percent", 0.2);
     all.put("local_gc_check_interval_sec", 60);
     all.put("local_gc_concurrency", 2);
-    all.put("local_gc_max_recycle_count_per_shard", 100);
-    all.put("local_gc_shard_sample_ratio", 0.5);
-    all.put("local_gc_precise_mode", false);
     all.put("store_health.enabled", false);
     all.put("store_health.health_check_interval_s", 20);
     all.put("store_health.health_check_timeout_s", 6);
@@ -133,7 +130,7 @@ final class FileStoreConfigTest {
                 true,
                 1.5,
                 2.5,
-                new FileStoreConfig.Gc(false, 0.9, 0.2, 60, 2, 100, 0.5, false),
+                new FileStoreConfig.Gc(false, 0.9, 0.2, 60, 2),
                 new FileStoreConfig.Health(false, 20, 6, 16, 4)));
     List<String> listed = LocalFileStore.KIND.keys().all().stream().map(ConfigKey::name).toList();
     assertThat(listed)
@@ -147,13 +144,45 @@ final class FileStoreConfigTest {
   void saysThatNothingIsCollectedWithoutACapacity() {
     Map<String, Object> settings = new TreeMap<>(LEAST);
     settings.put("local_gc_enable", true);
-    settings.put("local_gc_precise_mode", false);
+    settings.put("local_gc_concurrency", 2);
     StoreConfig config = StoreConfig.of(settings);
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
     assertThat(config.problems().stream().map(ConfigProblem::key))
-        .containsExactlyInAnyOrder("local_gc_enable", "local_gc_precise_mode");
+        .containsExactlyInAnyOrder("local_gc_enable", "local_gc_concurrency");
     assertThat(config.problems())
         .allSatisfy(problem -> assertThat(problem.message()).contains("local_capacity_gb is 0"));
+  }
+
+  @Test
+  void acceptsWhatIsNoMoreWithOneWarning() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("local_capacity_gb", 1);
+    settings.put("local_gc_precise_mode", false);
+    settings.put("local_gc_shard_sample_ratio", 0.5);
+    settings.put("local_gc_max_recycle_count_per_shard", 7);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
+    assertThat(config.problems())
+        .singleElement()
+        .satisfies(
+            warning -> {
+              assertThat(warning.isError()).isFalse();
+              assertThat(warning.message()).contains("has no effect");
+            });
+    StoreConfig uring =
+        StoreConfig.of(with(LEAST, Map.of("io_direct", true, "local_io_engine", "io_uring")));
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, uring))
+        .hasValueSatisfying(
+            read -> assertThat(read.engine()).isEqualTo(FileStoreConfig.Engine.AIO));
+    assertThat(uring.problems())
+        .singleElement()
+        .satisfies(warning -> assertThat(warning.message()).contains("runs as aio"));
+  }
+
+  private static Map<String, Object> with(Map<String, Object> some, Map<String, Object> more) {
+    Map<String, Object> all = new TreeMap<>(some);
+    all.putAll(more);
+    return all;
   }
 
   @ParameterizedTest

@@ -19,8 +19,7 @@ final class IoEngineTest {
   @CsvSource({
     "aio, " + Errno.EAGAIN + ", EAGAIN, fs.aio-max-nr",
     "aio, " + Errno.ENOSYS + ", ENOSYS, does not allow it",
-    "io_uring, " + Errno.ENOSYS + ", ENOSYS, does not allow it",
-    "io_uring, " + Errno.EPERM + ", EPERM, does not allow it"
+    "aio, " + Errno.EPERM + ", EPERM, does not allow it"
   })
   void saysWhichKeyToSetWhenTheKernelRefuses(String kind, int errno, String name, String hint) {
     StoreConfig config =

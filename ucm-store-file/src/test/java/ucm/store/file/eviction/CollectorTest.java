@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -76,7 +75,7 @@ final class CollectorTest {
   }
 
   @Test
-  void removesTheColdestOfAllDirectoriesInPreciseMode() throws Exception {
+  void removesTheColdestOfAllDirectories() throws Exception {
     BlockIds ids = filled(1);
     List<Integer> coldestFirst = new ArrayList<>();
     for (int i = 0; i < BLOCKS; i++) {
@@ -125,90 +124,6 @@ final class CollectorTest {
         assertThat(store.lookup(ids).cardinality()).isEqualTo(BLOCKS);
         assertThat(stores.metrics.count("local_gc_runs")).isZero();
       }
-    }
-  }
-
-  @Test
-  void removesTheColdestOfEachFolderInPerformanceMode() throws Exception {
-    BlockIds ids = filled(4);
-    Map<Path, List<Path>> folders = new HashMap<>();
-    for (int i = 0; i < BLOCKS; i++) {
-      Path file = SmallSpace.file(directory, ids, i);
-      SmallSpace.usedAt(file, i);
-      folders.computeIfAbsent(file.getParent(), folder -> new ArrayList<>()).add(file);
-    }
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores
-          .open(
-              settings(
-                  80,
-                  Map.of(
-                      "local_gc_precise_mode",
-                      false,
-                      "local_gc_shard_sample_ratio",
-                      1,
-                      "local_gc_recycle_percent",
-                      0.5)))
-          .capacity()
-          .makeRound();
-    }
-    folders.forEach(
-        (folder, coldestFirst) -> {
-          int removed = (coldestFirst.size() + 1) / 2;
-          for (int i = 0; i < coldestFirst.size(); i++) {
-            assertThat(Files.exists(coldestFirst.get(i)))
-                .as("%s of %s", i, folder)
-                .isEqualTo(i >= removed);
-          }
-        });
-  }
-
-  @Test
-  void readsNoMoreFoldersThanItNeedsInPerformanceMode() throws Exception {
-    BlockIds ids = filled(5);
-    Map<Path, Integer> before = new HashMap<>();
-    for (int i = 0; i < BLOCKS; i++) {
-      before.merge(SmallSpace.file(directory, ids, i).getParent(), 1, Integer::sum);
-    }
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores
-          .open(
-              settings(
-                  90,
-                  Map.of(
-                      "local_gc_precise_mode",
-                      false,
-                      "local_gc_shard_sample_ratio",
-                      0,
-                      "local_gc_recycle_percent",
-                      0.01)))
-          .capacity()
-          .makeRound();
-    }
-    // 64 of 90 is 1 more than the threshold allows: one block of one folder.
-    assertThat(names()).hasSize(BLOCKS - 1);
-    for (Path block : SmallSpace.blocks(directory)) {
-      before.merge(block.getParent(), -1, Integer::sum);
-    }
-    assertThat(before.values().stream().filter(n -> n > 0)).hasSize(1);
-  }
-
-  @Test
-  void removesNoMoreFromAFolderThanItIsToldTo() throws Exception {
-    BlockIds ids = filled(6);
-    Set<Path> folders = new TreeSet<>();
-    for (int i = 0; i < BLOCKS; i++) {
-      folders.add(SmallSpace.file(directory, ids, i).getParent());
-    }
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores
-          .open(
-              settings(
-                  64,
-                  Map.of("local_gc_recycle_percent", 1, "local_gc_max_recycle_count_per_shard", 1)))
-          .capacity()
-          .makeRound();
-      assertThat(names()).hasSize(BLOCKS - folders.size());
     }
   }
 

@@ -54,8 +54,7 @@ final class FullDiskTest {
         List.of("ext4", "whole", ""),
         List.of("ext4", "layers", ""),
         List.of("ext4", "whole", "psync"),
-        List.of("ext4", "layers", "aio"),
-        List.of("ext4", "whole", "io_uring"));
+        List.of("ext4", "layers", "aio"));
   }
 
   @ParameterizedTest
@@ -187,9 +186,6 @@ final class FullDiskTest {
     Map<String, Object> settings = new HashMap<>();
     settings.put("local_min_free_gb", 0);
     if (!engine.isEmpty()) {
-      if (engine.equals("io_uring")) {
-        DirectSupport.requireUring();
-      }
       DirectSupport.require(parent.resolve("small"));
       settings.put("io_direct", true);
       settings.put("local_io_engine", engine);

@@ -58,10 +58,9 @@ final class TierEvictionTest {
     return SmallSpace.names(directory).size();
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {true, false})
-  void removesWhatTheNextStageHas(boolean precise) throws Exception {
-    LocalTier upper = filled(Map.of("local_gc_precise_mode", precise));
+  @Test
+  void removesWhatTheNextStageHas() throws Exception {
+    LocalTier upper = filled(Map.of());
     tiers.collect();
     assertThat(here()).isLessThanOrEqualTo(BLOCKS / 2);
     assertThat(tiers.metrics.count("local_tier_kept_blocks")).isZero();
