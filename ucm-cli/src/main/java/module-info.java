@@ -22,18 +22,15 @@ module ucm.cli {
   requires transitive ucm.lite;
   requires transitive ucm.metrics;
   requires transitive ucm.pipeline;
+  requires ucm.platform;
+  requires ucm.server;
 
   exports ucm.cli to
-      ucm.bench,
-      ucm.server;
-  exports ucm.cli.model to
       ucm.bench;
   exports ucm.cli.output to
-      ucm.bench,
-      ucm.server;
+      ucm.bench;
   exports ucm.cli.runtime to
-      ucm.bench,
-      ucm.server;
+      ucm.bench;
 
   provides ch.qos.logback.classic.spi.Configurator with
       ucm.cli.runtime.LogSetup;
@@ -56,6 +53,8 @@ module ucm.cli {
   opens ucm.cli.replay to
       info.picocli;
   opens ucm.cli.runtime to
+      info.picocli;
+  opens ucm.cli.serve to
       info.picocli;
   opens ucm.cli.setup to
       info.picocli;

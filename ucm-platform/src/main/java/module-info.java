@@ -30,6 +30,7 @@ module ucm.platform {
       ucm.store.nfs,
       ucm.store.posix;
   exports ucm.platform.libc to
+      ucm.cli,
       ucm.server,
       ucm.store.cache,
       ucm.store.ds3fs,

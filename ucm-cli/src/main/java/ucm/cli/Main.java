@@ -31,6 +31,7 @@ import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineMemory.WrongBytesException;
 import ucm.cli.runtime.LogSetup;
 import ucm.cli.runtime.ProductVersion;
+import ucm.cli.serve.ServeCommand;
 import ucm.cli.setup.ConfigCommand;
 import ucm.cli.setup.DoctorCommand;
 import ucm.cli.setup.StoresCommand;
@@ -81,6 +82,7 @@ public final class Main implements Runnable {
     commands.put("explain", ExplainCommand.class);
     commands.put("lite", LiteCommand.class);
     commands.put("calc", CalcCommand.class);
+    commands.put("serve", ServeCommand.class);
     ServiceLoader.load(Subcommand.class).stream()
         .map(ServiceLoader.Provider::type)
         .forEach(type -> commands.put(type.getAnnotation(Command.class).name(), type));

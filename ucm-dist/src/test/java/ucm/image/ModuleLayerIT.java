@@ -67,7 +67,7 @@ class ModuleLayerIT {
           Map.entry("ucm.store.posix", Set.of()));
 
   /** Modules of commands, which picocli reads. */
-  private static final Set<String> COMMANDS = Set.of("ucm.cli", "ucm.bench", "ucm.server");
+  private static final Set<String> COMMANDS = Set.of("ucm.cli", "ucm.bench");
 
   private static List<ModuleDescriptor> modules() {
     return JARS.findAll().stream().map(ModuleReference::descriptor).toList();

@@ -1,6 +1,7 @@
 package ucm.server;
 
 import java.io.IOException;
+import java.lang.module.ModuleDescriptor;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,7 +17,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
-import ucm.cli.runtime.ProductVersion;
 import ucm.pipeline.config.UcmConfig;
 import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields.CopyMessage;
@@ -178,8 +178,14 @@ final class Connection implements Runnable, AutoCloseable {
     send(
         new FrameWriter(MessageType.WELCOME, sequence)
             .u16(version)
-            .string(ProductVersion.text())
+            .string(version())
             .bytes(server.bootId()));
+  }
+
+  /** The version that the build wrote into the module's descriptor. */
+  private static String version() {
+    ModuleDescriptor module = Connection.class.getModule().getDescriptor();
+    return module == null ? "unknown" : module.rawVersion().orElse("unknown");
   }
 
   private boolean isOwnUser() throws IOException {

@@ -20,7 +20,7 @@ import ucm.server.protocol.MessageType;
 import ucm.server.protocol.ProtocolException;
 
 /** Where the daemon of a user is, by the same rules as in the Python package, and what it says of itself. */
-final class Daemon {
+public final class Daemon {
 
   private static final String SOCKET = "ucm.sock";
   private static final int OTHERS = 0077;
@@ -35,7 +35,7 @@ final class Daemon {
   private Daemon() {}
 
   /** The socket unless it is said: {@code UCM_SOCKET}, else in {@code XDG_RUNTIME_DIR}, else in /tmp. */
-  static Path defaultSocket() {
+  public static Path defaultSocket() {
     String named = System.getenv("UCM_SOCKET");
     if (named != null && !named.isBlank()) {
       return Path.of(named);
@@ -119,15 +119,13 @@ final class Daemon {
    * @throws IOException when none answers
    * @throws StoreException when it refuses
    */
-  static String status(Path socket) throws IOException {
+  public static String status(Path socket) throws IOException {
     requireSocket(socket);
     HelloMessage hello = new HelloMessage(token(socket), HelloMessage.OBSERVER, "ucm serve status");
     try (SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(socket))) {
       FrameReader _ =
-          ask(
-              channel, hello.write(new FrameWriter(MessageType.HELLO, 1)), MessageType.WELCOME);
-      return ask(channel, new FrameWriter(MessageType.STATUS, 2), MessageType.STATUS_TEXT)
-          .string();
+          ask(channel, hello.write(new FrameWriter(MessageType.HELLO, 1)), MessageType.WELCOME);
+      return ask(channel, new FrameWriter(MessageType.STATUS, 2), MessageType.STATUS_TEXT).string();
     } catch (ProtocolException e) {
       throw new StoreException("the daemon refuses (" + e.code() + "): " + e.getMessage(), e);
     }

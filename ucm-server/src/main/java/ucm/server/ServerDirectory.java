@@ -33,7 +33,7 @@ import ucm.platform.memory.SharedFile;
  * socket, the token that clients must know, and a lock that ends with the process. What lies at one of these
  * names and is not what a daemon leaves there stays as it is, and the daemon does not start.
  */
-final class ServerDirectory implements AutoCloseable {
+public final class ServerDirectory implements AutoCloseable {
 
   private static final Set<PosixFilePermission> PRIVATE_DIRECTORY =
       PosixFilePermissions.fromString("rwx------");
@@ -63,7 +63,7 @@ final class ServerDirectory implements AutoCloseable {
    * @throws StoreException when another daemon uses it, others may enter it, or something else has one of
    *     the names
    */
-  static ServerDirectory take(Path socketPath) {
+  public static ServerDirectory take(Path socketPath) {
     Path socket = socketPath.toAbsolutePath().normalize();
     if (socket.toString().getBytes(StandardCharsets.UTF_8).length > MOST_PATH_BYTES) {
       throw new StoreException(
@@ -166,7 +166,7 @@ final class ServerDirectory implements AutoCloseable {
     }
   }
 
-  Path socket() {
+  public Path socket() {
     return socket;
   }
 

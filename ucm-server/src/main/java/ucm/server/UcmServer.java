@@ -23,10 +23,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.server.session.Engines;
 
 /** The daemon: admits clients on a socket, one thread each, until it is closed or idle for long. */
-final class UcmServer implements AutoCloseable {
+public final class UcmServer implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(UcmServer.class);
   private static final Duration SWEEP = Duration.ofSeconds(1);
@@ -42,6 +44,27 @@ final class UcmServer implements AutoCloseable {
   private final long startNanos = System.nanoTime();
   private volatile long lastClientNanos = System.nanoTime();
   private volatile boolean closed;
+
+  /**
+   * Opens a daemon, which listens; clients are admitted by {@link #serve}.
+   *
+   * @param directory taken for it; closed with it
+   * @param stores the stages that engines may name
+   * @param metrics where each engine counts
+   * @param stagingBytes most shared memory for the slots of an engine
+   * @param idleExit ends the daemon when it had no client for so long; zero for never
+   * @throws StoreException when it cannot listen
+   */
+  public static UcmServer open(
+      ServerDirectory directory,
+      StoreCatalog stores,
+      MetricsScopes metrics,
+      long stagingBytes,
+      Duration idleExit) {
+    Engines engines =
+        new Engines(stores, metrics, directory.segmentPrefix(), stagingBytes, System::nanoTime);
+    return new UcmServer(directory, engines, idleExit);
+  }
 
   /**
    * Listens; clients are admitted by {@link #serve}.
@@ -68,7 +91,7 @@ final class UcmServer implements AutoCloseable {
   }
 
   /** Admits clients until the daemon ends. */
-  void serve() throws InterruptedException {
+  public void serve() throws InterruptedException {
     Thread acceptor = Thread.ofPlatform().daemon().name("ucm-serve-accept").start(this::accept);
     while (!ended.await(SWEEP.toMillis(), TimeUnit.MILLISECONDS)) {
       engines.sweep();

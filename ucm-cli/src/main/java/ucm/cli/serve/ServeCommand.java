@@ -1,4 +1,4 @@
-package ucm.server;
+package ucm.cli.serve;
 
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -14,7 +14,6 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
-import ucm.cli.Subcommand;
 import ucm.cli.output.ByteSize;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -26,7 +25,9 @@ import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.platform.libc.Libc;
-import ucm.server.session.Engines;
+import ucm.server.Daemon;
+import ucm.server.ServerDirectory;
+import ucm.server.UcmServer;
 
 /** {@code ucm serve}: the daemon for engines in other processes. */
 @Command(
@@ -38,7 +39,7 @@ import ucm.server.session.Engines;
           + " stored. A client that finds no daemon starts one, with --idle-exit."
     },
     subcommands = ServeStatusCommand.class)
-public final class ServeCommand implements Subcommand {
+public final class ServeCommand implements Runnable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
   private static final int MAX_PORT = 65_535;
@@ -95,15 +96,14 @@ public final class ServeCommand implements Subcommand {
           ServerDirectory.take(socket == null ? Daemon.defaultSocket() : socket);
       logIntoFile();
       MetricsScopes metrics = metrics(cleanup);
-      Engines engines =
-          new Engines(
-              plugins.catalog(),
-              metrics,
-              directory.segmentPrefix(),
-              (long) staging.bytes(),
-              System::nanoTime);
       UcmServer server =
-          cleanup.add(new UcmServer(directory, engines, Duration.ofSeconds(idleSeconds)));
+          cleanup.add(
+              UcmServer.open(
+                  directory,
+                  plugins.catalog(),
+                  metrics,
+                  (long) staging.bytes(),
+                  Duration.ofSeconds(idleSeconds)));
       say("serving engines at " + directory.socket());
       server.serve();
     } catch (InterruptedException e) {

@@ -1,4 +1,4 @@
-package ucm.server;
+package ucm.cli.serve;
 
 import java.io.IOException;
 import java.nio.file.Path;
@@ -12,6 +12,7 @@ import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.cli.output.JsonCommand;
 import ucm.lite.trace.FileFault;
+import ucm.server.Daemon;
 
 /** {@code ucm serve status}: what a running daemon serves. */
 @Command(
