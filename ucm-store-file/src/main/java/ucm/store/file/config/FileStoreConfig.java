@@ -168,6 +168,8 @@ public record FileStoreConfig(
     if (config.get(keys.ioEngine).equals(FileStoreKeys.IO_URING)) {
       config.warn(keys.ioEngine, "runs as aio, which was measured equal: set that");
     }
+    // What is set is still a value of its key.
+    keys.sampledGc.forEach(config::get);
     keys.sampledGc.stream()
         .filter(config::isSet)
         .findFirst()
