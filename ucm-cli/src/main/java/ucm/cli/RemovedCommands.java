@@ -11,9 +11,7 @@ final class RemovedCommands {
           "bench serve",
           "measure with an engine of your own: tools/engines/run for vLLM, tools/gpu/run on a GPU",
           "trace convert",
-          "`ucm trace anonymize` writes each format (--to), and reads each",
-          "trace merge",
-          "`ucm trace anonymize` writes several traces as one, in the order of time");
+          "`ucm trace merge` reads each format and writes each (--to)");
 
   private RemovedCommands() {}
 

@@ -2,6 +2,7 @@ package ucm.cli;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
 import ucm.cli.capacity.TiersCommand;
 import ucm.cli.output.CliCommand;
 import ucm.cli.replay.ReplayCommand;
@@ -12,11 +13,13 @@ import ucm.cli.trace.TraceInputOptions;
 import ucm.cli.trace.TraceOutputOptions;
 import ucm.lite.edit.TraceEdits;
 import ucm.lite.edit.TraceSorter;
+import ucm.lite.trace.TraceFormat;
+import ucm.lite.trace.TraceVisitor;
 
 /** {@code ucm trace}: what recorded traffic says about a cache. */
 @Command(
     name = "trace",
-    description = "Analyses, replays and makes traces of requests.",
+    description = "Analyses, replays and edits traces of requests.",
     subcommands = {
       AnalyzeCommand.class,
       TiersCommand.class,
@@ -27,21 +30,38 @@ import ucm.lite.edit.TraceSorter;
 final class TraceCommand extends CliCommand {
 
   @Command(
+      name = "merge",
+      description = {
+        "Writes the requests of several traces as one, in the order of time and in the format of"
+            + " --to; also sorts a single one.",
+        "Equal ids are equal blocks, as in traces of several engines of one deployment. Ids of JSON"
+            + " formats are written as 0, 1, 2, ... in the order first seen, because UCM's do not"
+            + " fit; UCM lines have full blocks only."
+      })
+  void merge(
+      @Mixin TraceInputOptions inputs,
+      @Mixin TraceOutputOptions output,
+      @Option(names = "--align", description = "time begins at 0") boolean align) {
+    boolean renumber = output.format() != TraceFormat.UCM;
+    output.write(writer -> write(inputs, align, renumber ? TraceEdits.renumbered(writer) : writer));
+  }
+
+  @Command(
       name = "anonymize",
       description = {
-        "Writes one trace, or several as one, in the order of time and in the format of --to,"
-            + " without what could identify anyone: block ids become 0, 1, 2, ... in the order"
-            + " first seen, request ids the place of the request, and time begins at 0.",
-        "Lengths, gaps and which prompts share a prefix stay: they are what an analysis needs. UCM"
-            + " lines have full blocks only."
+        "Writes a trace as merge does, without what could identify anyone: block ids become 0, 1,"
+            + " 2, ... in the order first seen, request ids the place of the request, and time"
+            + " begins at 0.",
+        "Lengths, gaps and which prompts share a prefix stay: they are what an analysis needs."
       })
   void anonymize(@Mixin TraceInputOptions inputs, @Mixin TraceOutputOptions output) {
-    output.write(
-        writer -> {
-          try (TraceSorter sorter = new TraceSorter()) {
-            inputs.read(sorter);
-            sorter.writeTo(TraceEdits.anonymized(writer));
-          }
-        });
+    output.write(writer -> write(inputs, /* align= */ true, TraceEdits.anonymized(writer)));
+  }
+
+  private static void write(TraceInputOptions inputs, boolean align, TraceVisitor to) {
+    try (TraceSorter sorter = new TraceSorter(align)) {
+      inputs.read(sorter);
+      sorter.writeTo(to);
+    }
   }
 }

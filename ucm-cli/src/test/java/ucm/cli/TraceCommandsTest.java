@@ -27,8 +27,8 @@ class TraceCommandsTest {
     Path ucm = folder.resolve("ucm.log");
     Path back = folder.resolve("back.jsonl");
     Path anonymous = folder.resolve("anonymous.jsonl");
-    run("trace", "anonymize", made, "--to", "ucm", "-o", ucm);
-    run("trace", "anonymize", ucm, "-o", back, "--block-tokens", 512);
+    run("trace", "merge", made, "--to", "ucm", "-o", ucm);
+    run("trace", "merge", ucm, "-o", back, "--block-tokens", 512);
     run("trace", "anonymize", made, "-o", anonymous);
 
     JsonNode original = run("trace", "stat", made, "--json").json();
@@ -43,7 +43,7 @@ class TraceCommandsTest {
     assertThat(converted.get("ideal_hit_blocks")).isEqualTo(summary.get("ideal_hit_blocks"));
 
     Path merged = folder.resolve("merged.jsonl");
-    run("trace", "anonymize", made, made, "-o", merged);
+    run("trace", "merge", made, made, "--align", "-o", merged);
     JsonNode twice = run("trace", "stat", merged, "--json").json().get("summary");
     assertThat(twice.get("unique_blocks")).isEqualTo(summary.get("unique_blocks"));
     assertThat(twice.get("requests").asInt()).isEqualTo(800);
@@ -309,7 +309,7 @@ class TraceCommandsTest {
           trace tiers x --model qwq-32b --endurance 0     ; --endurance is above 0
           trace generate --mix fish=1                     ; chat, agent and document
           trace generate --requests 0                     ; above 0
-          trace anonymize x --to csv                      ; mooncake, bailian or ucm
+          trace merge x --to csv                          ; mooncake, bailian or ucm
           calc --tokens 0                                 ; 1 or more
           """)
   void everyMistakeSaysWhatToDo(String arguments, String expected) {

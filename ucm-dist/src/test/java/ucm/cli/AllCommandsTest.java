@@ -32,7 +32,8 @@ final class AllCommandsTest {
     "ucm help",
     "ucm serve",
     "ucm trace anonymize",
-    "ucm trace generate"
+    "ucm trace generate",
+    "ucm trace merge"
   };
 
   private static final Predicate<String> SNAKE = Pattern.compile("[a-z0-9_.]+").asMatchPredicate();

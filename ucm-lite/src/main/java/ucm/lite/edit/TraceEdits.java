@@ -9,6 +9,16 @@ public final class TraceEdits {
   private TraceEdits() {}
 
   /**
+   * Replaces block ids by 0, 1, 2, ... in the order first seen. Memory: 27 to 46 bytes a distinct
+   * block.
+   */
+  public static TraceVisitor renumbered(TraceVisitor next) {
+    BlockTable index = new BlockTable(1 << 10);
+    return request ->
+        next.request(request.withBlocks(request.blockTokens(), numbers(request, index)));
+  }
+
+  /**
    * Takes out what could identify anyone but times: block ids become 0, 1, 2, ... in the order
    * first seen, request ids the place of the request. Lengths stay.
    */

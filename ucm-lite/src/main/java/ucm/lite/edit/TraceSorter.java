@@ -12,7 +12,7 @@ import ucm.lite.trace.TraceVisitor;
 import ucm.platform.table.BlockTable;
 
 /**
- * Brings the requests of one or several traces into the order of time, which begins at 0. They are kept
+ * Brings the requests of one or several traces into the order of time. They are kept
  * until all are there: its request id, 27 to 46 bytes a distinct block, and 36 bytes a request and 4 a
  * reference, beyond a bound in temporary files. Requests of the same time keep the order they came in; equal
  * ids are equal blocks.
@@ -22,9 +22,17 @@ public final class TraceSorter implements TraceVisitor, AutoCloseable {
   private final RecordedTrace all = new RecordedTrace(index);
   private final List<String> requestIds = new ArrayList<>();
   private final NumberedRequest cursor = new NumberedRequest();
+  private final boolean aligned;
   private double startMillis = Double.POSITIVE_INFINITY;
 
-  public TraceSorter() {}
+  /**
+   * An empty one.
+   *
+   * @param aligned whether time begins at 0, with the earliest request of all
+   */
+  public TraceSorter(boolean aligned) {
+    this.aligned = aligned;
+  }
 
   @Override
   public void request(TraceRequest request) {
@@ -63,7 +71,7 @@ public final class TraceSorter implements TraceVisitor, AutoCloseable {
       }
       next.request(
           new TraceRequest(
-              all.timestampMillis(request) - startMillis,
+              all.timestampMillis(request) - (aligned ? startMillis : 0),
               requestIds.get(request),
               cursor.inputTokens,
               cursor.outputTokens,

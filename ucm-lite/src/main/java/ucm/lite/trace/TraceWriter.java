@@ -9,7 +9,7 @@ import java.util.HexFormat;
  *
  * <p>What a format cannot say is left out: Mooncake lines have no request id, UCM lines only full
  * blocks; the parent of a chat and its turn, which nothing here asks for, are not kept. JSON formats have ids
- * of 64 bits: longer ones are renumbered first, as {@link ucm.lite.edit.TraceEdits#anonymized} does. Not for
+ * of 64 bits: longer ones are renumbered first, as {@link ucm.lite.edit.TraceEdits#renumbered} does. Not for
  * use by several threads.
  */
 public final class TraceWriter implements TraceVisitor {

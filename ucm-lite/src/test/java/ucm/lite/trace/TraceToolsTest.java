@@ -59,7 +59,7 @@ class TraceToolsTest {
   @Test
   void writesIdsOfUcmAsNumbersOfTheOrderFirstSeen() {
     StringBuilder out = new StringBuilder();
-    TraceVisitor writer = TraceEdits.anonymized(new TraceWriter(TraceFormat.MOONCAKE, out));
+    TraceVisitor writer = TraceEdits.renumbered(new TraceWriter(TraceFormat.MOONCAKE, out));
     TraceRequest request = TraceRequest.of(1.5, "secret", 40, 2, 16, new long[] {5, 6, 7, 8, 5, 6});
     writer.request(request);
 
@@ -113,7 +113,7 @@ class TraceToolsTest {
 
   @Test
   void refusesBlocksOfTwoSizesInOneTrace() {
-    try (TraceSorter sorter = new TraceSorter()) {
+    try (TraceSorter sorter = new TraceSorter(true)) {
       sorter.request(TraceRequest.of(0, "", 16, 1, 16, ids(1)));
 
       assertThatExceptionOfType(TraceException.class)
@@ -178,7 +178,7 @@ class TraceToolsTest {
 
   private static List<String> sorted(TraceRequest... requests) {
     CollectingVisitor sorted = new CollectingVisitor();
-    try (TraceSorter sorter = new TraceSorter()) {
+    try (TraceSorter sorter = new TraceSorter(true)) {
       List.of(requests).forEach(sorter::request);
       sorter.writeTo(sorted);
     }
