@@ -139,6 +139,23 @@ public final class Transfer {
     return listener;
   }
 
+  /**
+   * Some shards as a transfer of their own, in the same memory and after the same event.
+   *
+   * @param shards which ones: shard i of the transfer made is shard {@code shards[i]} of this one
+   * @param told hears of them, by their numbers in the transfer made
+   */
+  public Transfer select(int[] shards, ShardListener told) {
+    Builder some = new Builder(layout, segments).expect(shards.length).after(event);
+    for (int shard : shards) {
+      some.shard(ids, shard, shardIndexes[shard]);
+      for (int segment = 0; segment < segments; segment++) {
+        some.piece(region(shard, segment), offset(shard, segment));
+      }
+    }
+    return some.build(told);
+  }
+
   @Override
   public String toString() {
     return "Transfer[" + shardCount() + " shards, " + byteSize() + " bytes]";

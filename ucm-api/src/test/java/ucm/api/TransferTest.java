@@ -53,6 +53,28 @@ final class TransferTest {
   }
 
   @Test
+  void aSelectionOfItsShardsLiesInTheSameMemory() {
+    BlockIds ids = BlockIds.wrap(new long[] {1, 2, 3, 4});
+    BlockLayout layout = BlockLayout.uniform(4, 8, 16);
+    Transfer.Builder builder = Transfer.scattered(layout).after(7);
+    for (int i = 0; i < 4; i++) {
+      builder.shard(ids, i / 2, i % 2).piece(MEMORY, i).piece(MEMORY, 10 - i);
+    }
+    Transfer whole = builder.build();
+    Transfer some = whole.select(new int[] {3, 0}, ShardListener.NONE);
+    assertThat(some.shardCount()).isEqualTo(2);
+    assertThat(some.ids().hex(0)).isEqualTo(ids.hex(1));
+    assertThat(some.ids().hex(1)).isEqualTo(ids.hex(0));
+    assertThat(some.shardIndex(0)).isEqualTo(1);
+    assertThat(some.pieceCount()).isEqualTo(2);
+    assertThat(some.offset(0, 0)).isEqualTo(3);
+    assertThat(some.offset(1, 1)).isEqualTo(10);
+    assertThat(some.region(0, 1)).isSameAs(MEMORY);
+    assertThat(some.event()).isEqualTo(7);
+    assertThat(whole.select(new int[0], ShardListener.NONE).shardCount()).isZero();
+  }
+
+  @Test
   void namesAnEventForOneTransferOnly() {
     Transfer.Builder builder = Transfer.packed(LAYOUT);
     Transfer waits = builder.shard(IDS, 0, 1).piece(MEMORY, 0).after(0x7f00_1234_5678L).build();

@@ -22,6 +22,6 @@ public final class ManualClock implements LongSupplier {
 
   /** Moves the clock forward. */
   public void advance(Duration by) {
-    long _ = nowNanos.addAndGet(by.toNanos());
+    var _ = nowNanos.addAndGet(by.toNanos());
   }
 }

@@ -17,11 +17,13 @@ import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
@@ -102,13 +104,10 @@ interface TransferContract extends ContractPart {
     store.requireRightBytes(memory);
   }
 
-  /** Each so many-th shard of a packed transfer, from one on and before another. */
+  /** Each so many-th shard of a transfer, from one on and before another. */
   private static Transfer part(Transfer all, int from, int to, int step) {
-    Transfer.Builder part = Transfer.packed(all.layout());
-    for (int i = from; i < to; i += step) {
-      part.shard(all.ids(), i, all.shardIndex(i)).piece(all.region(i, 0), all.offset(i, 0));
-    }
-    return part.build();
+    int[] shards = IntStream.iterate(from, i -> i < to, i -> i + step).toArray();
+    return all.select(shards, ShardListener.NONE);
   }
 
   @ParameterizedTest

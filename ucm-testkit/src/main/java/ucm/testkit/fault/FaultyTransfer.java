@@ -7,7 +7,6 @@ import java.util.Random;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
-import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
@@ -67,8 +66,7 @@ final class FaultyTransfer {
     }
     Task inner =
         innerCall.apply(
-            part(
-                transfer,
+            transfer.select(
                 handedOn,
                 (part, i, outcome) -> {
                   if (order == null && outcome == ShardOutcome.OK) {
@@ -109,19 +107,5 @@ final class FaultyTransfer {
       Collections.shuffle(shards, order);
     }
     return shards;
-  }
-
-  /** Some shards of a transfer as one of their own. */
-  static Transfer part(Transfer whole, int[] shards, ShardListener listener) {
-    boolean packed = whole.pieceCount() < whole.layout().tensorCount();
-    Transfer.Builder part =
-        packed ? Transfer.packed(whole.layout()) : Transfer.scattered(whole.layout());
-    for (int shard : shards) {
-      part.shard(whole.ids(), shard, whole.shardIndex(shard));
-      for (int segment = 0; segment < whole.pieceCount(); segment++) {
-        part.piece(whole.region(shard, segment), whole.offset(shard, segment));
-      }
-    }
-    return part.after(whole.event()).build(listener);
   }
 }

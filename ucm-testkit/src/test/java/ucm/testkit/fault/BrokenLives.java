@@ -160,7 +160,7 @@ final class BrokenLives {
     public void close() {
       while (end.getCount() > 0) {
         LockSupport.parkNanos(1_000_000);
-        boolean _ = Thread.interrupted();
+        var _ = Thread.interrupted();
       }
     }
   }

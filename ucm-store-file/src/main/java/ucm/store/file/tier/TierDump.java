@@ -33,7 +33,7 @@ final class TierDump {
     Transfer unheard =
         whole.listener().equals(ShardListener.NONE)
             ? whole
-            : ShardSelection.all(whole).transfer(ShardListener.NONE);
+            : whole.select(Tiers.allShards(whole), ShardListener.NONE);
     Tiers.beginAll(task);
     Task dump = tiers.upper().dump(unheard);
     TierDump started = new TierDump(tiers, task);
@@ -67,7 +67,7 @@ final class TierDump {
       // A block that comes layer by layer is known when it is whole.
       BitSet whole = Tiers.known(tiers.upper(), transfer.ids());
       whole.and(stored);
-      long _ = tiers.writes().offer(transfer.ids().select(0, whole));
+      var _ = tiers.writes().offer(transfer.ids().select(0, whole));
     }
   }
 
@@ -84,17 +84,18 @@ final class TierDump {
       return;
     }
     tiers.metrics().divertedShards().add(shards.cardinality());
-    ShardSelection selection = ShardSelection.all(transfer).at(shards);
-    selection.start(
+    int[] diverted = shards.stream().toArray();
+    Tiers.start(
         task,
-        () -> tiers.lower().dump(selection.transfer(ShardListener.NONE)),
-        result -> ended(selection, result));
+        diverted,
+        () -> tiers.lower().dump(transfer.select(diverted, ShardListener.NONE)),
+        result -> ended(diverted, result));
   }
 
-  private void ended(ShardSelection selection, TransferResult result) {
-    for (int i = 0; i < selection.size(); i++) {
+  private void ended(int[] shards, TransferResult result) {
+    for (int i = 0; i < shards.length; i++) {
       ShardOutcome outcome = result.outcome(i);
-      int shard = selection.shard(i);
+      int shard = shards[i];
       if (outcome == ShardOutcome.OK) {
         tiers.lower().had(transfer.ids().high(shard), transfer.ids().low(shard));
       }

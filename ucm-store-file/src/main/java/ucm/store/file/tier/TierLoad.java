@@ -32,16 +32,15 @@ final class TierLoad {
     tiers.promotions().loadBegan();
     task.whenTerminal(tiers.promotions()::loadEnded);
     TierLoad load = new TierLoad(tiers, task);
-    ShardSelection all = ShardSelection.all(task.transfer());
     BitSet above = Tiers.known(tiers.upper(), task.transfer().ids());
     BitSet below = load.knownBelow(above);
-    BitSet others = Tiers.others(all.size(), above, below);
+    BitSet others = Tiers.others(task.transfer().shardCount(), above, below);
     if (!below.isEmpty()) {
-      load.fromLower(all.at(below));
+      load.fromLower(below.stream().toArray());
     }
     for (BitSet tried : List.of(others, above)) {
       if (!tried.isEmpty()) {
-        load.fromUpper(all.at(tried));
+        load.fromUpper(tried.stream().toArray());
       }
     }
   }
@@ -58,17 +57,17 @@ final class TierLoad {
     return below;
   }
 
-  private void fromUpper(ShardSelection shards) {
+  private void fromUpper(int[] shards) {
     ShardListener listener =
         (_, shard, outcome) -> {
           if (outcome == ShardOutcome.OK) {
             tiers.metrics().upperLoadShards().increment();
-            task.ok(shards.shard(shard));
+            task.ok(shards[shard]);
           }
         };
     Task load;
     try {
-      load = tiers.upper().load(shards.transfer(listener));
+      load = tiers.upper().load(task.transfer().select(shards, listener));
     } catch (RuntimeException _) {
       // It has enough to do, or is closed: the lower tier may have them.
       fromLower(shards);
@@ -78,20 +77,20 @@ final class TierLoad {
         () -> {
           BitSet failed = load.result().failedShards();
           if (!failed.isEmpty()) {
-            fromLower(shards.at(failed));
+            fromLower(failed.stream().map(i -> shards[i]).toArray());
           }
         });
   }
 
-  private void fromLower(ShardSelection shards) {
+  private void fromLower(int[] shards) {
     StoreException refusal = tiers.lower().refusal();
     if (refusal != null) {
-      tiers.metrics().refusedShards().add(shards.size());
-      shards.end(task, ShardOutcome.REFUSED, refusal);
+      tiers.metrics().refusedShards().add(shards.length);
+      Tiers.end(task, shards, ShardOutcome.REFUSED, refusal);
       return;
     }
     if (tiers.isPast(task)) {
-      shards.end(task, ShardOutcome.EXPIRED, tiers.expiry(task));
+      Tiers.end(task, shards, ShardOutcome.EXPIRED, tiers.expiry(task));
       return;
     }
     // The shards that fail are told with their cause when all have ended.
@@ -100,21 +99,24 @@ final class TierLoad {
           tiers.lower().answered();
           if (outcome == ShardOutcome.OK) {
             tiers.metrics().lowerLoadShards().increment();
-            task.ok(shards.shard(shard));
+            task.ok(shards[shard]);
           }
         };
-    Transfer transfer = shards.transfer(listener);
-    shards.start(
-        task, () -> tiers.lower().load(transfer), result -> loaded(shards, transfer, result));
+    Transfer transfer = task.transfer().select(shards, listener);
+    Tiers.start(
+        task,
+        shards,
+        () -> tiers.lower().load(transfer),
+        result -> loaded(shards, transfer, result));
   }
 
-  private void loaded(ShardSelection shards, Transfer transfer, TransferResult result) {
+  private void loaded(int[] shards, Transfer transfer, TransferResult result) {
     BitSet failed = result.failedShards();
-    BitSet loaded = Tiers.others(shards.size(), failed);
+    BitSet loaded = Tiers.others(shards.length, failed);
     tiers.lower().had(transfer.ids(), loaded);
     tiers.promotions().loaded(transfer, loaded);
     for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
-      task.end(shards.shard(i), result.outcome(i), result.cause());
+      task.end(shards[i], result.outcome(i), result.cause());
     }
   }
 }

@@ -1,12 +1,20 @@
 package ucm.store.file.tier;
 
 import java.util.BitSet;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import ucm.api.BlockIds;
 import ucm.api.IndexLookup;
+import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreTimeoutException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
 import ucm.api.TransferTask;
 
 /** Two tiers and what goes on between them, while their store is open. */
@@ -22,7 +30,34 @@ record Tiers(
   /** Takes all shards of a task, whose memory the tiers then have until they end. */
   static void beginAll(TransferTask task) {
     for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
-      boolean _ = task.begin(shard);
+      var _ = task.begin(shard);
+    }
+  }
+
+  static int[] allShards(Transfer of) {
+    return IntStream.range(0, of.shardCount()).toArray();
+  }
+
+  /**
+   * Starts to move some shards of a task in a stage. When the stage does not take them, they end at once.
+   */
+  static void start(
+      TransferTask task, int[] shards, Supplier<Task> call, Consumer<TransferResult> then) {
+    Task started;
+    try {
+      started = call.get();
+    } catch (RuntimeException e) {
+      ShardOutcome outcome =
+          e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED;
+      end(task, shards, outcome, e);
+      return;
+    }
+    started.whenTerminal(() -> then.accept(started.result()));
+  }
+
+  static void end(TransferTask task, int[] shards, ShardOutcome outcome, Throwable why) {
+    for (int shard : shards) {
+      task.end(shard, outcome, why);
     }
   }
 
