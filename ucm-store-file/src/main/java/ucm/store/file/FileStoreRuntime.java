@@ -19,7 +19,7 @@ import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockIndex;
 import ucm.store.file.block.BlockRemover;
 import ucm.store.file.block.DeferredCleanup;
-import ucm.store.file.block.PartialWriter;
+import ucm.store.file.block.BlockWriter;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
@@ -89,7 +89,7 @@ final class FileStoreRuntime {
       FileOperations operations,
       StoreContext context,
       Supplier<List<TransferTask>> tasks,
-      PartialWriter.Failures failures,
+      BlockWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
     cleanup = new DeferredCleanup(config.kind());
@@ -212,7 +212,7 @@ final class FileStoreRuntime {
     BlockIndex index = files.index;
     registry.gauge("open_shards", "Shards accepted and not ended", transfers::openShards);
     registry.gauge(
-        "partial_blocks", "Blocks of which shards are still to come", transfers.partials::size);
+        "partial_blocks", "Blocks of which shards are still to come", transfers.writer::unfinished);
     registry.gauge(
         "kept_open_blocks", "Blocks whose file is open for the next layer", files.opened::size);
     registry.gauge("index_blocks", "Blocks known to have a file", index::size);

@@ -18,7 +18,6 @@ import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.block.OpenBlocks;
-import ucm.store.file.block.PartialWriter;
 import ucm.store.file.block.Quarantine;
 import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreMetrics;
@@ -36,18 +35,16 @@ final class FileTransfers {
   /** The thread that keeps time. */
   final TimeoutScheduler timer;
 
-  final PartialWriter partials;
-
   private final FileStoreRuntime store;
   private final Supplier<List<TransferTask>> tasks;
   // What is moved for tasks of other memory.
   private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
-  private final BlockWriter writer;
+  final BlockWriter writer;
   private final BlockReader reader;
 
   /** Uses those parts of a store that are made before this one. */
   FileTransfers(
-      FileStoreRuntime store, Supplier<List<TransferTask>> tasks, PartialWriter.Failures failures) {
+      FileStoreRuntime store, Supplier<List<TransferTask>> tasks, BlockWriter.Failures failures) {
     this.store = store;
     this.tasks = tasks;
     this.timer = new TimeoutScheduler(store.config.kind());
@@ -55,9 +52,8 @@ final class FileTransfers {
     FileStoreMetrics metrics = store.metrics;
     ThreadLocal<ShardIo> ios =
         ThreadLocal.withInitial(() -> new ShardIo(files.format, store.io.newQueue()));
-    partials =
-        new PartialWriter(files, failures, metrics, store.clock, store.health, store.cleanup);
-    writer = new BlockWriter(files, partials, metrics, ios);
+    writer =
+        new BlockWriter(files, failures, metrics, ios, store.clock, store.health, store.cleanup);
     Quarantine quarantine = new Quarantine(files.operations, files.paths, metrics);
     reader = new BlockReader(files, store.config.verify(), quarantine, metrics, ios);
   }
@@ -169,20 +165,20 @@ final class FileTransfers {
     expireParts(store.timeoutNanos());
     long now = store.clock.getAsLong();
     store.files.opened.closeIdle(store.health, now);
-    partials.giveUpDue(now, store.timeoutNanos());
+    writer.giveUpDue(now, store.timeoutNanos());
   }
 
   /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */
   void flush(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
     tidy();
-    partials.await(lastTask, end, pending);
+    writer.await(lastTask, end, pending);
   }
 
   /** Ends what is left, after the workers; returns how many blocks lacked shards. */
   int close() {
     timer.close();
-    int unfinished = partials.size();
-    partials.giveUpAll();
+    int unfinished = writer.unfinished();
+    writer.giveUpAll();
     store.files.opened.closeAll(store.health);
     return unfinished;
   }

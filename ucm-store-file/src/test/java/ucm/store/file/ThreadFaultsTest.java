@@ -8,6 +8,8 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
@@ -16,6 +18,7 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -27,6 +30,8 @@ import ucm.testkit.fault.FaultyClock;
 final class ThreadFaultsTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
+
+  private static final int ROOM = 4;
 
   @TempDir private Path directory;
 
@@ -85,8 +90,48 @@ final class ThreadFaultsTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, Map.of("timeout_ms", 50));
       // Its other shards never come, and it is given up.
-      boolean _ = stores.dumpShard(store, ids, 0).ok();
+      var _ = stores.dumpShard(store, ids, 0).ok();
       awaitClosed(store);
+    }
+  }
+
+  /** In one go and shard by shard; as often as there is room for blocks, so that a leak of room shows. */
+  @ParameterizedTest
+  @CsvSource({
+    "CREATE, false", "ALLOCATE, false", "WRITE, false", "SYNC_DATA, false",
+    "CREATE, true", "ALLOCATE, true", "WRITE, true", "SYNC_DATA, true"
+  })
+  void aDumpThatBreaksLeavesNoFileNoDescriptorAndNoReservation(Call breaks, boolean inShards)
+      throws Exception {
+    BlockIds some = BlockBytes.ids(2, ROOM);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, SmallSpace.LAYOUT)) {
+      LocalFileStore store =
+          stores.open(
+              files,
+              System::nanoTime,
+              SmallSpace.capacity(
+                  ROOM, Map.of("durability", "fdatasync", "local_gc_enable", false)));
+      store.capacity().awaitFirstRound();
+      files.before(
+          call -> {
+            if (call == breaks && Thread.currentThread().getName().startsWith("ucm-local-io-")) {
+              throw new OutOfMemoryError("thrown by a test");
+            }
+          });
+      for (int i = 0; i < some.size(); i++) {
+        BlockIds one = some.slice(i, i + 1);
+        boolean ok =
+            inShards
+                ? stores.dumpShard(store, one, 0).ok() && stores.dumpShard(store, one, 1).ok()
+                : stores.dump(store, one).ok();
+        assertThat(ok).isFalse();
+      }
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.openFiles()).noneMatch(open -> open.toString().endsWith(".tmp"));
+      files.before(call -> {});
+      stores.dump(store, some).requireOk();
+      assertThat(stores.load(store, some).ok()).isTrue();
     }
   }
 

@@ -87,19 +87,38 @@ public final class BlockFiles {
    */
   public boolean isPresent(NativePath path, long idHigh, long idLow) {
     long removals = index.removals(idHigh, idLow);
-    return isPresent(path, idHigh, idLow, size(path, idHigh, idLow), removals);
+    return confirm(path, idHigh, idLow, size(path, idHigh, idLow), removals);
   }
 
   /**
-   * The same for a file whose size is known.
+   * Has the index say what the size of a block's file says, unless the file was taken away meanwhile.
    *
+   * @param path is overwritten
+   * @param size as {@link #size} returned it
    * @param removals from {@link BlockIndex#removals}, read before the size
+   * @return whether the block is present
    */
-  public boolean isPresent(NativePath path, long idHigh, long idLow, long size, long removals) {
-    if (hasBlockSize(size)) {
-      return isFound(path, idHigh, idLow, removals);
+  public boolean confirm(NativePath path, long idHigh, long idLow, long size, long removals) {
+    boolean isKnown = index.contains(idHigh, idLow);
+    if (!hasBlockSize(size)) {
+      return isKnown && checkAgain(path, idHigh, idLow);
     }
-    return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
+    if (isKnown) {
+      return true;
+    }
+    index.add(idHigh, idLow);
+    // The index is updated after a file is removed. If that was before, it is updated again.
+    return index.removals(idHigh, idLow) == removals || checkAgain(path, idHigh, idLow);
+  }
+
+  private boolean checkAgain(NativePath path, long idHigh, long idLow) {
+    index.remove(idHigh, idLow);
+    // A commit since the last check added it, and that must not be forgotten.
+    boolean present = hasBlockSize(size(path, idHigh, idLow));
+    if (present) {
+      index.add(idHigh, idLow);
+    }
+    return present;
   }
 
   /** The size of a block's file, as {@link FileOperations#size} returns it. */
@@ -107,25 +126,13 @@ public final class BlockFiles {
     return operations.size(paths.block(path, idHigh, idLow));
   }
 
-  /**
-   * Adds a block that was loaded to the index, unless its file was taken away meanwhile: since {@code
-   * removals} was read, before it was opened. Overwrites the path, does not throw.
-   */
-  void found(NativePath path, long idHigh, long idLow, long removals) {
+  /** {@link #confirm}s a block that was loaded; overwrites the path, does not throw. */
+  void loaded(NativePath path, long idHigh, long idLow, long removals) {
     try {
-      boolean _ = isFound(path, idHigh, idLow, removals);
+      var _ = confirm(path, idHigh, idLow, format.fileSize(), removals);
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
-  }
-
-  private boolean isFound(NativePath path, long idHigh, long idLow, long removals) {
-    if (index.contains(idHigh, idLow)) {
-      return true;
-    }
-    index.add(idHigh, idLow);
-    // The index is updated after a file is removed. If that was before, it is updated again.
-    return index.removals(idHigh, idLow) == removals || isPresentAfterAll(path, idHigh, idLow);
   }
 
   /**
@@ -137,25 +144,11 @@ public final class BlockFiles {
     try {
       // Also when it is not known: a thread that has seen the file may be about to add it.
       if (index.remove(idHigh, idLow)) {
-        boolean _ = isThere(path, idHigh, idLow);
+        var _ = checkAgain(path, idHigh, idLow);
       }
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
-  }
-
-  private boolean isPresentAfterAll(NativePath path, long idHigh, long idLow) {
-    index.remove(idHigh, idLow);
-    return isThere(path, idHigh, idLow);
-  }
-
-  private boolean isThere(NativePath path, long idHigh, long idLow) {
-    // Again: a commit since the last check added it, and that must not be forgotten.
-    boolean present = hasBlockSize(size(path, idHigh, idLow));
-    if (present) {
-      index.add(idHigh, idLow);
-    }
-    return present;
   }
 
   /** Whether a file of this size may be that of a whole block that is served. */
@@ -207,7 +200,7 @@ public final class BlockFiles {
     opens[directory].acquireUninterruptibly();
     try {
       return create(path, folder, directory, idHigh);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       space.release(directory, format.fileSize());
       throw e;
     } finally {
@@ -224,7 +217,7 @@ public final class BlockFiles {
       operations.allocate(fd, path, format.fileSize());
       setDirect(fd, path);
       return fd;
-    } catch (FileException e) {
+    } catch (Throwable e) {
       if (fd != FileOperations.ABSENT) {
         closeQuietly(fd, path);
       }
@@ -259,7 +252,7 @@ public final class BlockFiles {
         setDirect(fd, path);
       }
       return fd;
-    } catch (FileException e) {
+    } catch (Throwable e) {
       closeQuietly(fd, path);
       throw e;
     }
@@ -295,7 +288,7 @@ public final class BlockFiles {
     if (durability != FileStoreConfig.Durability.NONE) {
       try {
         operations.syncData(fd, temp);
-      } catch (RuntimeException e) {
+      } catch (Throwable e) {
         closeQuietly(fd, temp);
         throw e;
       }

@@ -274,7 +274,7 @@ public record BlockReader(
         metrics.loaded(files.format.layout());
         if (i == from) {
           // Before the task ends, so that a caller that waited for it finds the block known.
-          files.found(io.block, io.idHigh, io.idLow, io.removals);
+          files.loaded(io.block, io.idHigh, io.idLow, io.removals);
         }
         task.ok(i);
       } else if (firstFault == null) {

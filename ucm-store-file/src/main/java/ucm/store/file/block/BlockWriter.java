@@ -1,5 +1,12 @@
 package ucm.store.file.block;
 
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -7,17 +14,61 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.health.DirectoryHealth;
 
 /**
- * Writes shards to files. A block whose shards come together is written in one go; one whose shards
- * come apart goes through {@link PartialWriter}. Either way it gets its footer and its name only when
- * it is whole, and a fault removes its temporary file. Thread-safe.
+ * Writes shards to files. A block whose shards come together is written in one go; one whose shards come apart,
+ * in several tasks, in any order, by several threads, is an unfinished {@link BlockDraft} meanwhile. Either way it
+ * gets its footer and its name only when it is whole, and a fault removes its temporary file. Bounded. Thread-safe.
  */
-public record BlockWriter(
-    BlockFiles files, PartialWriter partials, FileStoreMetrics metrics, ThreadLocal<ShardIo> ios)
-    implements FileTask.Mover {
+public final class BlockWriter implements FileTask.Mover {
+
+  /** Most unfinished blocks; dumps of one more are refused. */
+  static final int MAX_BLOCKS = 1 << 16;
+
+  private static final long RECHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /** Has the next flush report a block. */
+  public interface Failures {
+    void failed(long idHigh, long idLow, Throwable why);
+  }
+
+  private final BlockFiles files;
+  private final Failures failures;
+  private final FileStoreMetrics metrics;
+  private final ThreadLocal<ShardIo> ios;
+  private final LongSupplier clock;
+  private final DirectoryHealth health;
+  private final DeferredCleanup cleanup;
+
+  private final ConcurrentMap<BlockIds, BlockDraft> unfinished = new ConcurrentHashMap<>();
+  // Drafts that found no room, until all of their shards were refused. Guarded by itself; the
+  // oldest is
+  // forgotten.
+  private final Map<BlockIds, BlockDraft> refused = new LinkedHashMap<>();
+
+  public BlockWriter(
+      BlockFiles files,
+      Failures failures,
+      FileStoreMetrics metrics,
+      ThreadLocal<ShardIo> ios,
+      LongSupplier clock,
+      DirectoryHealth health,
+      DeferredCleanup cleanup) {
+    this.files = files;
+    this.failures = failures;
+    this.metrics = metrics;
+    this.ios = ios;
+    this.clock = clock;
+    this.health = health;
+    this.cleanup = cleanup;
+  }
+
+  /** How many blocks are unfinished. */
+  public int unfinished() {
+    return unfinished.size();
+  }
 
   @Override
   public void move(FileTask task, int from, int to) {
@@ -34,10 +85,10 @@ public record BlockWriter(
   }
 
   private boolean tryMove(FileTask task, int from, int to, ShardIo io) {
-    @Nullable PartialBlock partial = partials.find(io.idHigh, io.idLow);
+    @Nullable BlockDraft draft = find(io.idHigh, io.idLow);
     // A shard was found in an unfinished block, which has ended since: its memory is gone.
     boolean isBegun = IntStream.range(from, to).anyMatch(task::hasEnded);
-    if (partial == null || isBegun) {
+    if (draft == null || isBegun) {
       if (files.isPresent(io.block, io.idHigh, io.idLow)) {
         metrics.presentBlocks.increment();
         task.endOk(from, to);
@@ -50,19 +101,22 @@ public record BlockWriter(
                 .formatted(files.paths.store(), BlockIds.hex(io.idHigh, io.idLow)));
       }
       if (isWholeBlock(task.transfer(), from, to)) {
-        writeWhole(task, from, to, io);
+        BlockDraft.writeWhole(files, task.transfer(), from, to, io);
+        metrics.wrote(to - from, files.format.layout());
+        metrics.committedBlocks.increment();
+        task.endOk(from, to);
         return true;
       }
-      if (partials.refuse(task, from, to)) {
+      if (refuse(task, from, to)) {
         return true;
       }
-      partial = partials.findOrBegin(io.idHigh, io.idLow, task.id());
-      if (partial == null) {
-        task.endRest(from, to, ShardOutcome.REFUSED, tooManyPartials());
+      draft = findOrBegin(io.idHigh, io.idLow, task.id());
+      if (draft == null) {
+        task.endRest(from, to, ShardOutcome.REFUSED, tooManyDrafts());
         return true;
       }
     }
-    return partials.write(partial, task, from, to, io);
+    return write(draft, task, from, to, io);
   }
 
   private static boolean isWholeBlock(Transfer transfer, int from, int to) {
@@ -70,29 +124,223 @@ public record BlockWriter(
         && IntStream.range(from, to).allMatch(i -> transfer.shardIndex(i) == i - from);
   }
 
-  private void writeWhole(FileTask task, int from, int to, ShardIo io) {
-    NativePath temp = io.temp;
-    files.nameTemp(temp, io.idHigh, io.idLow, files.nextTemp());
-    int fd = files.createTemp(temp, io.folder, io.idHigh, io.idLow);
-    try {
-      io.begin(task.transfer(), from, to, ShardIo.Footer.NOT);
-      io.write(fd, temp, true);
-      int whole = fd;
-      fd = FileOperations.ABSENT;
-      files.commit(whole, temp, io.block, io.idHigh, io.idLow);
-    } catch (RuntimeException e) {
-      files.abandon(fd, temp, io.idHigh, io.idLow);
-      throw e;
-    }
-    metrics.wrote(to - from, files.format.layout());
-    metrics.committedBlocks.increment();
-    task.endOk(from, to);
-  }
-
-  private StoreException tooManyPartials() {
+  private StoreException tooManyDrafts() {
     return new StoreException(
         ("%s holds %d blocks of which not all shards have come, and takes no more of them: dump the"
                 + " shards of a block closer together")
-            .formatted(files.paths.store(), PartialWriter.MAX_BLOCKS));
+            .formatted(files.paths.store(), MAX_BLOCKS));
+  }
+
+  private @Nullable BlockDraft find(long idHigh, long idLow) {
+    return unfinished.isEmpty() ? null : unfinished.get(BlockIds.of(idHigh, idLow));
+  }
+
+  /** The unfinished block of an id, begun when there is none; null when there is no room for it. */
+  private @Nullable BlockDraft findOrBegin(long idHigh, long idLow, long task) {
+    BlockIds id = BlockIds.of(idHigh, idLow);
+    return unfinished.size() < MAX_BLOCKS
+        ? unfinished.computeIfAbsent(
+            id, _ -> new BlockDraft(files, idHigh, idLow, task, clock.getAsLong()))
+        : unfinished.get(id);
+  }
+
+  /** Writes and ends shards; false when the block ended meanwhile, and the rest must be tried again. */
+  private boolean write(BlockDraft draft, FileTask task, int from, int to, ShardIo io) {
+    draft.broughtBy(task.id());
+    int start = from;
+    while (start < to) {
+      if (isDone(draft, task, start)) {
+        task.endOk(start, start + 1);
+        start++;
+        continue;
+      }
+      int end = start + 1;
+      while (end < to && !isDone(draft, task, end)) {
+        end++;
+      }
+      if (!writeRun(draft, task, start, end, io)) {
+        draft.awaitEnd();
+        return false;
+      }
+      start = end;
+    }
+    return true;
+  }
+
+  private static boolean isDone(BlockDraft draft, FileTask task, int shard) {
+    return task.hasEnded(shard) || draft.has(task.transfer().shardIndex(shard));
+  }
+
+  private boolean writeRun(BlockDraft draft, FileTask task, int from, int to, ShardIo io) {
+    boolean failed = false;
+    try {
+      int fd = draft.enter(io);
+      if (fd == FileOperations.ABSENT) {
+        return false;
+      }
+      io.begin(task.transfer(), from, to, ShardIo.Footer.NOT);
+      io.write(fd, io.temp, false);
+      for (int i = from; i < to; i++) {
+        draft.wrote(task.transfer().shardIndex(i), io.crcs[i - from]);
+      }
+      metrics.wrote(to - from, files.format.layout());
+    } catch (Throwable e) {
+      failed = true;
+      draft.fail(e);
+      if (draft.foundNoRoom()) {
+        // Before the block ends, so that its other shards find it.
+        noteRefused(draft, task.transfer(), from, to);
+      }
+    }
+    if (draft.leave(io.temp, clock.getAsLong())) {
+      end(draft, io);
+    }
+    RuntimeException fault = draft.failure();
+    if (fault != null) {
+      if (!failed && draft.foundNoRoom()) {
+        noteRefused(draft, task.transfer(), from, to);
+      }
+      throw fault;
+    }
+    task.endOk(from, to);
+    return true;
+  }
+
+  private void noteRefused(BlockDraft draft, Transfer transfer, int from, int to) {
+    synchronized (refused) {
+      BlockDraft noted = refused.getOrDefault(draft.id, draft);
+      if (!noted.noteRefused(transfer, from, to)) {
+        refused.remove(draft.id);
+        return;
+      }
+      if (refused.size() == MAX_BLOCKS && !refused.containsKey(draft.id)) {
+        refused.remove(refused.keySet().iterator().next());
+      }
+      refused.put(draft.id, noted);
+    }
+  }
+
+  /**
+   * Refuses shards of a block of which others found no room. A shard that comes a second time is a new
+   * dump of the block, which is tried again. Returns false when they are to be written.
+   */
+  private boolean refuse(FileTask task, int from, int to) {
+    Transfer transfer = task.transfer();
+    BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
+    BlockDraft draft;
+    synchronized (refused) {
+      draft = refused.get(id);
+      if (draft == null) {
+        return false;
+      }
+      if (!draft.refuses(transfer, from, to)) {
+        refused.remove(id);
+        return false;
+      }
+      noteRefused(draft, transfer, from, to);
+    }
+    task.endRest(from, to, ShardOutcome.REFUSED, draft.failure());
+    return true;
+  }
+
+  /** Commits a whole block, or removes a failed one and throws why; the caller owns it alone. */
+  private void end(BlockDraft draft, ShardIo io) {
+    try {
+      RuntimeException failure = draft.failure();
+      if (failure != null) {
+        draft.discard(false);
+        throw failure;
+      }
+      draft.commit(io);
+      metrics.committedBlocks.increment();
+    } catch (Throwable e) {
+      // Before the block is called ended, so that a flush that waits for it reports this.
+      failures.failed(draft.idHigh, draft.idLow, e);
+      throw e;
+    } finally {
+      ended(draft);
+    }
+  }
+
+  private void ended(BlockDraft draft) {
+    unfinished.remove(draft.id, draft);
+    draft.ended();
+  }
+
+  /**
+   * Gives up the blocks for which nothing came for a time. Makes no system call: a thread of its own
+   * removes their files. Those whose directory is down wait until it works again.
+   */
+  public void giveUpDue(long now, long timeoutNanos) {
+    for (BlockDraft draft : unfinished.values()) {
+      if (now - draft.lastNanos() >= timeoutNanos
+          && !health.isDown(draft.idHigh, draft.idLow)
+          && !endIfStored(draft)
+          && !cleanup.isFull()
+          && giveUp(draft, now, timeoutNanos)) {
+        cleanup.add(() -> discard(draft));
+      }
+    }
+  }
+
+  /**
+   * Ends a block of which no shard is being written when it is known that another writer has stored it
+   * meanwhile: a caller that was told so dumps no more of it. Makes no system call. Returns whether it did.
+   */
+  private boolean endIfStored(BlockDraft draft) {
+    if (!files.index.contains(draft.idHigh, draft.idLow)
+        || cleanup.isFull()
+        || !draft.giveUp(draft.lastNanos(), 0, null)) {
+      return false;
+    }
+    metrics.presentBlocks.increment();
+    ended(draft);
+    cleanup.add(() -> discard(draft));
+    return true;
+  }
+
+  /**
+   * Waits, until the given {@link System#nanoTime}, for the blocks that tasks up to one have begun; {@code
+   * pending} takes those that have not ended then. Another writer may store one at any time, unnoticed.
+   */
+  public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
+    for (BlockDraft draft : unfinished.values()) {
+      boolean ended = draft.firstTask() > lastTask || endIfStored(draft);
+      while (!ended && end - System.nanoTime() > 0) {
+        long left = Math.min(end - System.nanoTime(), RECHECK_NANOS);
+        ended = draft.awaitEnd(left) || endIfStored(draft);
+      }
+      if (!ended) {
+        pending.add(draft.id);
+      }
+    }
+  }
+
+  /** Gives up all blocks and removes their files, at close. */
+  public void giveUpAll() {
+    for (BlockDraft draft : unfinished.values()) {
+      if (!endIfStored(draft) && giveUp(draft, draft.lastNanos(), 0)) {
+        discard(draft);
+      }
+    }
+  }
+
+  private boolean giveUp(BlockDraft draft, long now, long timeoutNanos) {
+    StoreException why =
+        new StoreException(
+            ("block %s was given up: its last shards were not dumped within timeout_ms of the ones"
+                    + " before, or before the store was closed")
+                .formatted(draft.id.hex(0)));
+    if (!draft.giveUp(now, timeoutNanos, why)) {
+      return false;
+    }
+    metrics.givenUpBlocks.increment();
+    failures.failed(draft.idHigh, draft.idLow, why);
+    ended(draft);
+    return true;
+  }
+
+  private void discard(BlockDraft draft) {
+    draft.discard(health.isDown(draft.idHigh, draft.idLow));
   }
 }

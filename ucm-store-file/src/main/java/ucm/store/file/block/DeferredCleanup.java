@@ -16,7 +16,7 @@ import ucm.store.file.config.StoreKind;
  */
 public final class DeferredCleanup implements AutoCloseable {
 
-  private static final int MOST_WAITING = PartialWriter.MAX_BLOCKS;
+  private static final int MOST_WAITING = BlockWriter.MAX_BLOCKS;
 
   private final OwnThreads own;
   private final ThreadPoolExecutor thread;

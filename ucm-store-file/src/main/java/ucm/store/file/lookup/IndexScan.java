@@ -141,7 +141,7 @@ public final class IndexScan {
         long removals = files.index.removals(high, low);
         long size = files.size(path, high, low);
         bareFiles += files.isBare(size) ? 1 : 0;
-        boolean _ = files.isPresent(path, high, low, size, removals);
+        var _ = files.confirm(path, high, low, size, removals);
       } catch (FileException e) {
         failed(e);
       }

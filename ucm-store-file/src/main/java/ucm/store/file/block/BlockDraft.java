@@ -7,20 +7,25 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
+import ucm.api.StoreException;
+import ucm.api.Transfer;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
+import ucm.store.file.space.SpaceRefusedException;
 
 /**
- * A block of which some shards are written to a temporary file and others are still to come.
+ * A block that is being written to a temporary file: in one go, or shard by shard. Whatever goes wrong while it
+ * holds a descriptor, an {@link OutOfMemoryError} too, the file goes and its room is given back.
  *
- * <p>Writers {@link #enter}, write their shards side by side, and {@link #leave}. The writer that leaves
- * last, when all shards are there or one has failed, is told so; the file is then its alone, to commit
- * or to remove. What counts is how many shards are written, not which came last. No system call is
- * made under the lock of this, so that questions about the block never wait for the file system.
+ * <p>Writers of shards {@link #enter}, write side by side, and {@link #leave}. The writer that leaves last, when
+ * all shards are there or one has failed, is told so; the file is then its alone, to {@link #commit}. What counts is
+ * how many shards are written, not which came last. A draft that found no room stays its own note why: its shards that
+ * come later are {@linkplain #refuses refused} like the first. No system call is made under the lock of this, so that
+ * questions about the block never wait for the file system. Thread-safe.
  */
-final class PartialBlock {
+final class BlockDraft {
 
   final BlockIds id;
   final long idHigh;
@@ -35,6 +40,7 @@ final class PartialBlock {
   // Guarded by this.
   private final int[] crcs;
   private final BitSet written = new BitSet();
+  private final BitSet refused = new BitSet();
   private int inside;
   private int fd = FileOperations.ABSENT;
   private boolean created;
@@ -46,7 +52,7 @@ final class PartialBlock {
   // Completed when the block is committed, or its file removed.
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-  PartialBlock(BlockFiles files, long idHigh, long idLow, long firstTask, long now) {
+  BlockDraft(BlockFiles files, long idHigh, long idLow, long firstTask, long now) {
     this.files = files;
     this.id = BlockIds.of(idHigh, idLow);
     this.idHigh = idHigh;
@@ -55,6 +61,37 @@ final class PartialBlock {
     this.tempNumber = files.nextTemp();
     this.crcs = new int[files.format.layout().shardCount()];
     this.lastNanos = now;
+  }
+
+  /** Writes all shards of a block, which come together, with its footer, and commits it. */
+  static void writeWhole(BlockFiles files, Transfer transfer, int from, int to, ShardIo io) {
+    files.nameTemp(io.temp, io.idHigh, io.idLow, files.nextTemp());
+    io.begin(transfer, from, to, ShardIo.Footer.NOT);
+    int fd = files.createTemp(io.temp, io.folder, io.idHigh, io.idLow);
+    finish(files, fd, null, io);
+  }
+
+  /** Commits the draft whose shards are all written; its caller owns the file alone. */
+  void commit(ShardIo io) {
+    nameTemp(io.temp);
+    finish(files, takeFd(), crcs, io);
+  }
+
+  /** Writes what is missing of a file, all shards unless their checksums are known, and gives it its name. */
+  private static void finish(BlockFiles files, int fd, int @Nullable [] crcs, ShardIo io) {
+    int open = fd;
+    try {
+      if (crcs == null) {
+        io.write(fd, io.temp, true);
+      } else {
+        io.writeFooter(fd, io.temp, crcs);
+      }
+      open = FileOperations.ABSENT;
+      files.commit(fd, io.temp, io.block, io.idHigh, io.idLow);
+    } catch (Throwable e) {
+      files.abandon(open, io.temp, io.idHigh, io.idLow);
+      throw e;
+    }
   }
 
   /** A task brings shards, or finds them brought by others. */
@@ -119,39 +156,42 @@ final class PartialBlock {
   }
 
   /**
-   * Ends one writer's part, with what went wrong or null. Where too many files are kept open, the file of a
-   * block that rests is closed, and opened again for the next shard.
+   * Ends one writer's part. Where too many files are kept open, the file of a block that rests is closed, and
+   * opened again for the next shard.
    *
-   * @return whether the file is now the caller's alone, to be ended
+   * @return whether the file is now the caller's alone: to be committed, or removed when it has failed
    */
-  boolean leave(NativePath temp, @Nullable RuntimeException why, long now) {
+  boolean leave(NativePath temp, long now) {
     int toClose = FileOperations.ABSENT;
     synchronized (this) {
       lastNanos = now;
-      if (failure == null) {
-        failure = why;
-      }
       boolean rests = inside == 1 && failure == null && !isWhole();
       if (rests && files.keptTemps.get() > files.opened.most) {
         toClose = takeFd();
       }
     }
-    RuntimeException fault = null;
     if (toClose != FileOperations.ABSENT) {
       // A writer that enters meanwhile opens the file once more.
       try {
         files.operations.close(toClose, temp);
-      } catch (FileException e) {
-        fault = e;
+      } catch (Throwable e) {
+        fail(e);
       }
     }
     synchronized (this) {
-      if (failure == null) {
-        failure = fault;
-      }
       inside--;
       ending = inside == 0 && (failure != null || isWhole());
       return ending;
+    }
+  }
+
+  /** Says what went wrong; the first cause is kept. Called inside. */
+  synchronized void fail(Throwable why) {
+    if (failure == null) {
+      failure =
+          why instanceof RuntimeException known
+              ? known
+              : new StoreException("writing block " + id.hex(0) + " broke: " + why, why);
     }
   }
 
@@ -174,28 +214,41 @@ final class PartialBlock {
     return due;
   }
 
+  /**
+   * Removes the file of a draft that its caller owns alone, open or not, and gives its room back; nothing when
+   * there is none. Does not throw.
+   *
+   * @param isDown whether its directory is down: then the file is left to the next start
+   */
+  void discard(boolean isDown) {
+    int open = takeFd();
+    if (!isCreated()) {
+      return;
+    }
+    if (isDown) {
+      files.leave(open, idHigh, idLow);
+    } else {
+      NativePath temp = new NativePath();
+      nameTemp(temp);
+      files.abandon(open, temp, idHigh, idLow);
+    }
+  }
+
   /** When the last writer left. */
   synchronized long lastNanos() {
     return lastNanos;
   }
 
-  /** The checksums of the shards, for the writer that ends the block. */
-  int[] crcs() {
-    return crcs;
-  }
-
-  /** Whether there is a temporary file. */
-  synchronized boolean isCreated() {
+  private synchronized boolean isCreated() {
     return created;
   }
 
-  /** Names the temporary file. */
-  void nameTemp(NativePath path) {
+  private void nameTemp(NativePath path) {
     files.nameTemp(path, idHigh, idLow, tempNumber);
   }
 
   /** Hands the descriptor over to the writer that ends the block. */
-  synchronized int takeFd() {
+  private synchronized int takeFd() {
     int taken = fd;
     fd = FileOperations.ABSENT;
     if (taken != FileOperations.ABSENT) {
@@ -207,6 +260,34 @@ final class PartialBlock {
   /** What went wrong, or null. */
   synchronized @Nullable RuntimeException failure() {
     return failure;
+  }
+
+  /** Whether there was no room for it. */
+  synchronized boolean foundNoRoom() {
+    return failure instanceof SpaceRefusedException;
+  }
+
+  /**
+   * Notes shards that came to a draft that found no room.
+   *
+   * @return whether shards have still to come: a file begun with them could never become whole, and would
+   *     hold room that a whole block needs
+   */
+  synchronized boolean noteRefused(Transfer transfer, int from, int to) {
+    for (int i = from; i < to; i++) {
+      refused.set(transfer.shardIndex(i));
+    }
+    return refused.cardinality() < crcs.length;
+  }
+
+  /** Whether shards belong to the dump that found no room: one that comes again is of another dump. */
+  synchronized boolean refuses(Transfer transfer, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (refused.get(transfer.shardIndex(i))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** The block is committed, or its file removed. */
