@@ -4,14 +4,17 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.IndexLookup;
+import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
+import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
@@ -27,6 +30,7 @@ import ucm.store.file.admin.BlockDirectories;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
+import ucm.store.file.eviction.EvictionGuard;
 
 /**
  * Keeps blocks in files of a file system, local or remote: what the stores have in common that do so.
@@ -43,6 +47,7 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
   private final StoreKind kind;
   private final FileOperations files;
   private @Nullable FileStoreConfig config;
+  private @Nullable EvictionGuard guard;
   private volatile @Nullable FileStoreRuntime engine;
 
   /** A store that is not configured. */
@@ -78,6 +83,31 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
     return path;
   }
 
+  /**
+   * Opens it as the upper one of two tiers, of which it knows nothing: its collector removes a block only when
+   * the guard says so.
+   */
+  public final void openGuarded(StoreContext context, EvictionGuard by) {
+    guard = by;
+    open(
+        new StoreContext() {
+          @Override
+          public @Nullable Store next() {
+            return null;
+          }
+
+          @Override
+          public StoreMetrics metrics() {
+            return context.metrics();
+          }
+
+          @Override
+          public LongSupplier nanoClock() {
+            return context.nanoClock();
+          }
+        });
+  }
+
   @Override
   protected void doOpen(StoreContext context) {
     FileStoreConfig known = config;
@@ -86,7 +116,13 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
     }
     FileStoreRuntime opened =
         new FileStoreRuntime(
-            known, files, context, this::openTasks, this::dumpFailed, () -> openQueues(context));
+            known,
+            files,
+            context,
+            guard,
+            this::openTasks,
+            this::dumpFailed,
+            () -> openQueues(context));
     opened.start();
     engine = opened;
   }

@@ -18,8 +18,8 @@ import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockIndex;
 import ucm.store.file.block.BlockRemover;
-import ucm.store.file.block.DeferredCleanup;
 import ucm.store.file.block.BlockWriter;
+import ucm.store.file.block.DeferredCleanup;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
@@ -80,6 +80,7 @@ final class FileStoreRuntime {
   /**
    * Makes the parts; no thread runs yet.
    *
+   * @param guard says which blocks the collector may remove; null for all
    * @param tasks those that have not completed
    * @param failures has the next flush report a block
    * @param queues see {@link FileStore#openQueues}
@@ -88,6 +89,7 @@ final class FileStoreRuntime {
       FileStoreConfig config,
       FileOperations operations,
       StoreContext context,
+      @Nullable EvictionGuard guard,
       Supplier<List<TransferTask>> tasks,
       BlockWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {
@@ -130,10 +132,7 @@ final class FileStoreRuntime {
         config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
     uses = new BlockUses(files, recorded, keepsSpace, executors, clock, timeoutNanos());
     transfers = new FileTransfers(this, tasks, failures);
-    capacity =
-        recorded == null || !keepsSpace
-            ? null
-            : capacity(space, recorded, registry, EvictionGuard.of(context));
+    capacity = recorded == null || !keepsSpace ? null : capacity(space, recorded, registry, guard);
     notesLoadsOnly = recorded != null && !keepsSpace;
     registerGauges(registry);
     health.whenUp(this::directoryIsUp);

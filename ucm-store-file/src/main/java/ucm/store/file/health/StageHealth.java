@@ -139,7 +139,7 @@ public final class StageHealth implements AutoCloseable {
   private void probe() {
     DirectoryBreaker known = breaker;
     if (known != null && known.refusal() != null) {
-      boolean _ = known.probe(clock.getAsLong());
+      var _ = known.probe(clock.getAsLong());
     }
   }
 

@@ -91,7 +91,7 @@ final class LowerTier {
 
   /** It was found to have a block, or was given it. */
   void had(long idHigh, long idLow) {
-    boolean _ = remembered.add(idHigh, idLow);
+    var _ = remembered.add(idHigh, idLow);
   }
 
   /** It was found to have some blocks. */

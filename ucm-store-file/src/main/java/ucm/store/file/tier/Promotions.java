@@ -94,14 +94,14 @@ final class Promotions {
       return seen == null;
     }
     boolean isAgain = seen.contains(idHigh, idLow);
-    boolean _ = seen.add(idHigh, idLow);
+    var _ = seen.add(idHigh, idLow);
     return isAgain;
   }
 
   private void offer(BlockIds id) {
     boolean isFailing = hasFailed && restsUntil - System.nanoTime() > 0;
     if (!isFailing && waiting.size() < MOST_WAITING) {
-      boolean _ = waiting.add(id);
+      var _ = waiting.add(id);
     } else if (!waiting.contains(id)) {
       metrics.unpromotedShards().add(blockShards);
     }

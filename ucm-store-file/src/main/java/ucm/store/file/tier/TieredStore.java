@@ -31,7 +31,6 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.health.StageHealth;
 
 /**
@@ -164,7 +163,7 @@ public abstract class TieredStore extends AbstractStore
             layout().shardCount(),
             known.admitsAll(),
             metrics);
-    files.open(new EvictionGuard.Guarded(context, ids -> writes.mayGo(ids, timeoutNanos / 2)));
+    files.openGuarded(context, ids -> writes.mayGo(ids, timeoutNanos / 2));
     tiers =
         new Tiers(
             files, lower, promotions, writes, known.writesThrough(), metrics, context.nanoClock());
@@ -274,7 +273,7 @@ public abstract class TieredStore extends AbstractStore
     FlushResult above = files.flush(Duration.ofNanos(left(end)));
     long last = both.writesThrough() ? both.writes().lastOffer() : 0;
     long below = both.writes().flush(last, left(end));
-    int _ = tellLost(both, above);
+    var _ = tellLost(both, above);
     FlushResult told = super.flush(Duration.ZERO);
     return new FlushResult(
         Math.max(told.pendingBlocks(), above.pendingBlocks() + below),
@@ -350,7 +349,7 @@ public abstract class TieredStore extends AbstractStore
     WriteBehind writes = both.writes();
     try {
       if (both.lower().refusal() == null) {
-        long _ = writes.await(writes.lastOffer(), timeToClose().toNanos());
+        var _ = writes.await(writes.lastOffer(), timeToClose().toNanos());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

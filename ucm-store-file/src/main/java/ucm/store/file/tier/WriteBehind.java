@@ -236,7 +236,7 @@ final class WriteBehind {
 
   private BitSet lookupWritten(BlockIds missing, long nanos) {
     try {
-      long _ = flush(offer(missing), nanos);
+      var _ = flush(offer(missing), nanos);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
