@@ -102,7 +102,7 @@ public record FlushResult(
       cause = untold.cause() == null ? cause : untold.cause();
       failedCount += untold.failedCount() - ids.size();
       for (int i = 0; i < ids.size(); i++) {
-        boolean _ = isNew(BlockIds.of(ids.high(i), ids.low(i)), null);
+        var _ = isNew(BlockIds.of(ids.high(i), ids.low(i)), null);
       }
     }
 

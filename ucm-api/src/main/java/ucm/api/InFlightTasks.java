@@ -237,7 +237,7 @@ final class InFlightTasks {
           return due.removeFirst();
         }
         try {
-          long _ = added.awaitNanos(left);
+          var _ = added.awaitNanos(left);
         } catch (InterruptedException e) {
           // Only stop ends this thread.
         }

@@ -62,7 +62,7 @@ final class DaemonLink implements AutoCloseable {
     // Its thread ends when there is nothing more to do.
     executor.shutdown();
     try {
-      boolean _ = first.await(FIRST_SECONDS, TimeUnit.SECONDS);
+      var _ = first.await(FIRST_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

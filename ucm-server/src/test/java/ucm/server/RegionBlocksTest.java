@@ -63,7 +63,7 @@ final class RegionBlocksTest {
 
   private TestClient worker() throws Exception {
     TestClient client = TestClient.admitted(daemon.socket, TestClient.WORKER);
-    int _ = client.openNamed("tier", 1, daemon.yaml, BYTES, 4);
+    var _ = client.openNamed("tier", 1, daemon.yaml, BYTES, 4);
     return client;
   }
 
@@ -134,7 +134,7 @@ final class RegionBlocksTest {
   void chunksAreStoredAndLoadedElsewhereAlsoByAnotherWorker() throws Exception {
     try (TestClient first = worker();
         TestClient second = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
-      int _ = second.openNamed("other", 1, daemon.yaml, BYTES, 4);
+      var _ = second.openNamed("other", 1, daemon.yaml, BYTES, 4);
       // The name may go, as vLLM's does.
       RegionMessage region = region();
       Files.delete(name);

@@ -154,10 +154,10 @@ final class TestClient implements AutoCloseable {
 
   private int opened(Frame frame) throws Exception {
     FrameReader answer = new FrameReader(frame.body());
-    int _ = answer.handle();
+    var _ = answer.handle();
     Path segment = Path.of(answer.string());
     long size = answer.u64();
-    long _ = answer.u64();
+    var _ = answer.u64();
     int count = answer.u32();
     stride = answer.u64();
     try (FileChannel file =
@@ -196,10 +196,10 @@ final class TestClient implements AutoCloseable {
   /** The answer to a look-up that has begun. */
   Found found() throws Exception {
     FrameReader body = new FrameReader(answer(MessageType.FOUND).body());
-    int _ = body.handle();
+    var _ = body.handle();
     int found = body.u32();
     long hold = body.u64();
-    int _ = body.handle();
+    var _ = body.handle();
     return new Found(found, hold, list(body.ints()), body.u32());
   }
 
@@ -213,11 +213,11 @@ final class TestClient implements AutoCloseable {
     }
     plan.u32(0).u32(1).u32(handle).u32(computed).u32(added);
     FrameReader body = new FrameReader(ask(plan, MessageType.PLANNED).body());
-    int _ = body.handle();
+    var _ = body.handle();
     int count = body.u32();
     List<Planned> planned = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      int _ = body.handle();
+      var _ = body.handle();
       planned.add(new Planned(body.u64(), body.u32(), list(body.ints())));
     }
     return planned;

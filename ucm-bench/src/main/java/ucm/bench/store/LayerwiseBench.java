@@ -127,7 +127,7 @@ public final class LayerwiseBench {
     memory.fill(round, 0, blocks);
     double copied = machine.gigabytesPerSecond(Kind.COPY_OUT);
     step(store, dumps, layers, copied, true);
-    long _ = EngineConfig.flush(store, timeout);
+    var _ = EngineConfig.flush(store, timeout);
     memory.poison();
     copied = machine.gigabytesPerSecond(Kind.COPY_IN);
     step(store, hot, layers, copied, false);

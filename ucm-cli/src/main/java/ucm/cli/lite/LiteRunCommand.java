@@ -119,7 +119,7 @@ final class LiteRunCommand extends JsonCommand {
     requests++;
     String id = StoreReplay.name(next, requests);
     int[] prompt = blocks.prompt(next);
-    int _ = engine.matchedTokens(PromptRequest.of(id, prompt, next.outputTokens()), 0);
+    var _ = engine.matchedTokens(PromptRequest.of(id, prompt, next.outputTokens()), 0);
     engine.finished(id);
   }
 

@@ -107,7 +107,7 @@ public final class Cleanup implements AutoCloseable {
     interrupted = true;
     RuntimeException _ = undo(actions, null);
     try {
-      boolean _ = !hasFolders() || left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+      var _ = !hasFolders() || left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

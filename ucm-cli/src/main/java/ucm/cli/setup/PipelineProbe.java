@@ -116,7 +116,7 @@ public record PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup clea
       memory.fill(id, 0, 1);
       try {
         first.dump(memory.transfer(id, 0, 1)).await(timeout).requireOk();
-        long _ = EngineConfig.flush(first, timeout);
+        var _ = EngineConfig.flush(first, timeout);
       } catch (StoreException e) {
         if (removes) {
           first.remove(id);

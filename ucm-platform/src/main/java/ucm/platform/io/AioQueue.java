@@ -140,6 +140,6 @@ public final class AioQueue implements KernelQueue {
 
   @Override
   public void close() {
-    long _ = syscall(IO_DESTROY, context, 0, 0, 0, 0);
+    var _ = syscall(IO_DESTROY, context, 0, 0, 0, 0);
   }
 }

@@ -103,7 +103,7 @@ public final class Libc {
         throw new FileException("dup2", path, Native.getLastError());
       }
     }
-    int _ = closeFile(fd);
+    var _ = closeFile(fd);
   }
 
   /** Closes a descriptor: 0, or the error number, negated. */

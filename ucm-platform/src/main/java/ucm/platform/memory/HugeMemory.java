@@ -55,7 +55,7 @@ public final class HugeMemory {
     long whole = byteSize / PAGE_BYTES * PAGE_BYTES;
     if (whole > 0) {
       // Refused by kernels built without them; then the pages are small ones.
-      int _ = Libc.adviseHugePages(address, whole);
+      var _ = Libc.adviseHugePages(address, whole);
     }
     return MemorySegment.ofAddress(address)
         .reinterpret(byteSize, arena, _ -> Libc.munmap(start, mapped));

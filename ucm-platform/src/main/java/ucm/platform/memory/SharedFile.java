@@ -168,7 +168,7 @@ public final class SharedFile implements AutoCloseable {
         MemorySegment.ofAddress(address)
             .reinterpret(byteSize, arena, memory -> Libc.munmap(memory.address(), byteSize));
     // Refused where shared memory has no huge pages; then it has small ones.
-    int _ = Libc.adviseHugePages(address, byteSize);
+    var _ = Libc.adviseHugePages(address, byteSize);
     return mapped;
   }
 

@@ -30,7 +30,7 @@ public record CpuAffinity(List<Long> cores) {
     CpuAffinity affinity = new CpuAffinity(cores);
     FutureTask<Void> trial = new FutureTask<>(affinity::applyToThisThread, null);
     Thread thread = Thread.ofPlatform().name("ucm-affinity-check-0").start(trial);
-    boolean _ = ThreadEnd.await(thread, Duration.ofDays(1));
+    var _ = ThreadEnd.await(thread, Duration.ofDays(1));
     if (trial.state() == Future.State.FAILED) {
       throw trial.exceptionNow() instanceof StoreException refused
           ? refused

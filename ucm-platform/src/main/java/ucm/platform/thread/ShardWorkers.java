@@ -285,7 +285,7 @@ public final class ShardWorkers implements AutoCloseable {
   private void work() {
     try {
       WaitMeter meter = meters.get();
-      boolean _ = meter.hasWaited();
+      var _ = meter.hasWaited();
       // Hot path: no lock while the batch at the head lasts.
       Remainder remainder = batches.peek();
       while (remainder != null && working.get() <= limit()) {

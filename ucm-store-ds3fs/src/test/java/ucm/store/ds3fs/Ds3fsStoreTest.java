@@ -65,7 +65,7 @@ final class Ds3fsStoreTest {
     try (TestDs3fs stores = new TestDs3fs(mount.resolve("blocks"), SMALL)) {
       Store store = stores.open(Map.of("timeout_ms", 100), new FaultyClock("ucm-ds3fs-timeouts-0"));
       // Well or late, as the machine goes; the check of the timeouts follows.
-      boolean _ = stores.dumpShard(store, ids, 0).ok();
+      var _ = stores.dumpShard(store, ids, 0).ok();
       assertThatThrownBy(
               () -> {
                 while (true) {

@@ -160,7 +160,7 @@ final class NfsTree extends ForwardingFileOperations {
     int start = nameStart(path);
     if (start >= 0) {
       // Nothing depends on it.
-      boolean _ = new File(folder(path, start, SCRATCH.get().second).toString()).delete();
+      var _ = new File(folder(path, start, SCRATCH.get().second).toString()).delete();
     }
   }
 

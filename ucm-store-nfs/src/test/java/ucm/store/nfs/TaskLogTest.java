@@ -89,7 +89,7 @@ final class TaskLogTest {
 
   private static boolean isClosed(TestNfs nfs, NfsStore store, BlockIds ids) {
     try {
-      boolean _ = nfs.dump(store, ids).ok();
+      var _ = nfs.dump(store, ids).ok();
       return false;
     } catch (StoreClosedException e) {
       return true;

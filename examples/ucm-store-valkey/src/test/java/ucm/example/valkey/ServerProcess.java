@@ -146,7 +146,7 @@ final class ServerProcess implements AutoCloseable {
 
   /** Stops the process as SIGSTOP does, or lets it go on. */
   void signal(String name) throws IOException, InterruptedException {
-    int _ = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
+    var _ = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
   }
 
   /** Ends it as a crash does. */

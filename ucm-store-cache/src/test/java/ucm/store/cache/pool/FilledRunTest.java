@@ -25,8 +25,8 @@ final class FilledRunTest {
         new Waiter(pool) {
           @Override
           public void filled(int index, int slot) {
-            long _ = pool.reserveForDump(3, 3, 0, true);
-            long _ = pool.reserveForLoad(3, 3, 0, new Waiter(pool), 3, true);
+            var _ = pool.reserveForDump(3, 3, 0, true);
+            var _ = pool.reserveForLoad(3, 3, 0, new Waiter(pool), 3, true);
             super.filled(index, slot);
           }
         };

@@ -95,7 +95,7 @@ final class DirectoryHealthTest {
     DirectoryHealth health = health(RARELY, clock::get, () -> {});
     CountDownLatch first = entered(health, 0);
     CountDownLatch other = entered(health, 1);
-    boolean _ = health.beginLookup(0);
+    var _ = health.beginLookup(0);
     assertThat(health.heldWorkers()).isZero();
     clock.addAndGet(TIMEOUT_NANOS + 1);
     health.findLateOperations();
