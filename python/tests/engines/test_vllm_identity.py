@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import vllm_engine
-from vllm_engine import cached, difference, forget, full_blocks, generate, prompts
+from vllm_engine import apart, cached, difference, forget, full_blocks, generate, prompts
 
 # They share nothing, so that the engine finds no blocks of its own.
 WANTED = prompts(count=2, shared=0)
@@ -31,6 +31,10 @@ def copied(model, tmp_path):
 
 def change_weights(folder):
     """The layers are other ones, with the same names and shapes."""
+    apart(_flip_layers, folder)
+
+
+def _flip_layers(folder):
     from safetensors.torch import load_file, save_file
 
     for name in os.listdir(folder):
@@ -95,6 +99,11 @@ def test_overridden_rope(engine, daemon, model):
 
 def make_adapter(folder, model, seed):
     """A LoRA adapter for queries, keys and values, large enough for other answers."""
+    apart(_write_adapter, folder, model, seed)
+    return str(folder)
+
+
+def _write_adapter(folder, model, seed):
     import torch
     from safetensors.torch import save_file
 
@@ -116,7 +125,6 @@ def make_adapter(folder, model, seed):
         modules = ["q_proj", "k_proj", "v_proj"]
         config = {"peft_type": "LORA", "r": 8, "lora_alpha": 8, "target_modules": modules}
         json.dump({**config, "task_type": "CAUSAL_LM", "bias": "none"}, file)
-    return str(folder)
 
 
 def adapted(folder, number=1):

@@ -197,6 +197,17 @@ class Forked:
             return [int(pid) for pid in file.read().split()]
 
 
+def apart(function, *arguments):
+    """Calls what uses PyTorch in a process of its own.
+
+    Its threads are not in engines that are forked later, which would wait for them for ever.
+    """
+    child = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+
+
 def prompts(seed=0, count=4, length=1100, shared=550, **more):
     """Token prompts that begin alike."""
     choice = random.Random(seed)

@@ -23,7 +23,7 @@ class Request:
         self.found: Optional[Found] = None
         self.tables: Tables = []
         self.full_blocks = 0
-        # With generated tokens saved: where its tokens are.
+        # With generated tokens saved, or events: vLLM's own, where its tokens and hashes are.
         self.request: Any = None
         # Blocks of it may still be on their way into slots.
         self.saved = False

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
-from ucm.integration.vllm import compat, engine, identity
+from ucm.integration.vllm import compat, engine, events, identity
 from ucm.integration.vllm.generation import Generation
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata
 from ucm.integration.vllm.plans import Entry, LatePlans, Owner
@@ -64,6 +64,7 @@ class SchedulerSide:
         self._kept: Set[str] = set()
         self._preempted: Set[str] = set()
         self._counts: Dict[str, int] = {}
+        self._events: Optional[events.Events] = None
         self._link: Optional[Link] = None
         with engine.goes_on(self._log):
             self._begin(vllm_config, kv_cache_config)
@@ -79,6 +80,8 @@ class SchedulerSide:
         self._lets_go = compat.lets_go(kv_cache_config)
         self._loads = self._engine.role != 1
         self._saves = self._engine.role != 2
+        if events.are_on(vllm_config):
+            self._events = events.Events(self._tokens, 1 if self._engine.mla else self._engine.tp_size)
         self._link = Link(extra, protocol.SCHEDULER, "scheduler", self._open, self._log)
         self._link.start(5.0)
 
@@ -194,6 +197,8 @@ class SchedulerSide:
         if self._saves:
             self._unsaved.add(request.request_id)
             state.request = request if self._saves_generated else None
+        if self._events is not None:
+            state.request = request
 
     def _nothing(self, state: Request) -> None:
         self._by_sequence.pop(state.sequence, None)
@@ -259,6 +264,8 @@ class SchedulerSide:
             )
             self._count("prompt_blocks", found.prompt_blocks)
             self._count("external_hit_blocks", found.found_blocks)
+            if self._events is not None:
+                self._events.found(state.request, (state.asked or 0) // self._tokens, found.found_blocks)
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -409,7 +416,7 @@ class SchedulerSide:
             state.extend(one)
             if one.computed + one.new >= state.full_blocks * self._tokens:
                 self._unsaved.discard(one.request_id)
-                if state.request is not None:
+                if self._saves_generated and state.request is not None:
                     self._decoding[one.request_id] = (state.full_blocks + 1) * self._tokens
             if state.epoch == link.epoch:
                 entries.append((one.request_id, one.computed, one.new))
@@ -513,6 +520,8 @@ class SchedulerSide:
         if not whole:
             parts = [(b"", b"")]
         self._count("saved_blocks", len(wanted) if whole else 0)
+        if whole and self._events is not None:
+            self._events.planned(state.request, generation, planned.save, begin, end - begin)
         if parts[0][0] and self._features.fences_preemptions:
             state.saved = True
         return Save(request_id, planned.save, generation, *parts[0], tuple(parts[1:]))
@@ -524,6 +533,8 @@ class SchedulerSide:
                 self._loading.discard(request_id)
                 self._arrived.add(request_id)
         self._kept.difference_update(getattr(output, "finished_sending", None) or ())
+        if self._events is not None:
+            self._events.handed_over(getattr(output, "kv_cache_events", None))
         if getattr(output, "invalid_block_ids", None) or getattr(output, "failed_recving", None):
             self._send(protocol.ERRORS_SEEN, protocol.Writer())
 
@@ -571,7 +582,13 @@ class SchedulerSide:
             # What was found before is asked for again.
             state.asked = None
         self._generation.begin(self._link)
+        if self._events is not None:
+            self._events.cleared()
         return True
+
+    def take_events(self) -> Sequence[Any]:
+        """vLLM's events since the last call."""
+        return () if self._events is None else self._events.take()
 
     def _send(self, kind: int, body: protocol.Writer) -> None:
         link = self._link

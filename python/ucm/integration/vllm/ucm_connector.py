@@ -79,7 +79,7 @@ class UCMConnector(KVConnectorBase_V1, *compat.hybrid_bases()):  # type: ignore[
         return self.request_finished(request, block_ids)
 
     def take_events(self) -> Iterable[Any]:
-        return ()
+        return self._scheduler.take_events()  # type: ignore[no-any-return]
 
     def get_finished_count(self) -> Optional[int]:
         return None
@@ -170,7 +170,7 @@ class UCMConnector(KVConnectorBase_V1, *compat.hybrid_bases()):  # type: ignore[
         return stats.make(counts)
 
     def get_kv_connector_kv_cache_events(self) -> Any:
-        return None
+        return self._worker.take_events()
 
     def build_connector_worker_meta(self) -> Any:
         return None

@@ -17,7 +17,7 @@ import torch
 
 from ucm import device, protocol
 from ucm.client import Connection, Gone, Link
-from ucm.integration.vllm import compat, engine, identity
+from ucm.integration.vllm import compat, engine, events, identity
 from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find_groups, layer_number
@@ -67,6 +67,9 @@ class WorkerSide:
         self._failed: Set[str] = set()
         # Of all ranks, told by the first one; used by the engine's thread alone.
         self._counts: "Counter[str]" = Counter()
+        # Saves that the daemon has, for the engine's events; with the lock.
+        self._handed_over: List[Tuple[int, int]] = []
+        self._has_events = events.are_on(vllm_config)
         # Of the step.
         self._meta: Optional[UCMConnectorMetadata] = None
         self._step_loads: Optional[LayerLoads] = None
@@ -343,6 +346,9 @@ class WorkerSide:
                 [save.save for save in group if save in good],
                 [save.save for save in group if save not in good],
             )
+        if self._has_events:
+            with self._lock:
+                self._handed_over += [(save.generation, save.save) for save in good]
 
     def _copy_out(self, save: Save, layers: Sequence[int]) -> bool:
         with self._lock:
@@ -410,6 +416,12 @@ class WorkerSide:
             return {}
         counts, self._counts = dict(self._counts), Counter()
         return counts
+
+    def take_events(self) -> Any:
+        """Saves that were handed to the daemon since the last call; None when there are none."""
+        with self._lock:
+            saves, self._handed_over = self._handed_over, []
+        return events.HandedOver(saves) if saves else None
 
     def _send_loaded(self, loads: Sequence[Load], failed: Set[int]) -> None:
         for generation, group in _by_generation(loads).items():
