@@ -17,8 +17,13 @@ from ucm import client, pages
 from ucm.integration.sglang import hicache
 from ucm.integration.sglang.hicache import UcmHiCache
 
-LAYOUTS = ("page_first", "page_first_direct")
-KINDS = [(layout, tp, mla) for layout in LAYOUTS for tp, mla in ((1, False), (2, False), (2, True))]
+LAYOUTS = ("page_first", "page_first_direct", "layer_first", "page_head")
+KINDS = [
+    (layout, tp, mla)
+    for layout in LAYOUTS
+    for tp, mla in ((1, False), (2, False), (2, True))
+    if not (mla and layout == "page_head")
+]
 
 
 def extra(daemon, **more):
@@ -130,12 +135,51 @@ def test_only_the_first_rank_of_mla_stores(daemon):
     engine.close()
 
 
-def test_the_layout_of_single_layers_is_refused_in_a_line(daemon, caplog):
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_page_has_the_same_bytes_by_tensors_and_from_where_it_lies(daemon, layout):
+    """SGLang copies a page to a tensor as it lies in the pool, and names its pieces in another order."""
+    chain = keys(layout, 6)
+    direct = HiCacheEngine(extra(daemon), layout)
+    plain = HiCacheEngine(extra(daemon), layout, zero_copy=False)
+    assert direct.backup(chain[:3]) == 3
+    assert plain.prefetch(chain[:3]) == (3, 3)
+    assert plain.backup(chain[3:]) == 3
+    assert direct.prefetch(chain[3:]) == (3, 3)
+    assert plain.compared == direct.compared == 3
+    plain.close()
+    direct.close()
+
+
+def test_a_layout_whose_pages_are_not_described_is_refused_in_a_line(daemon, caplog, monkeypatch):
+    def unsupported(pool, indices):
+        raise ValueError(f"Unsupported layout: {pool.layout}")
+
+    monkeypatch.setattr(HostPool, "get_page_buffer_meta", unsupported)
     with caplog.at_level(logging.ERROR):
-        engine = HiCacheEngine(extra(daemon), layout="layer_first")
-    assert "--hicache-mem-layout page_first or page_first_direct" in caplog.text
+        engine = HiCacheEngine(extra(daemon))
+    assert "Unsupported layout: page_first" in caplog.text
+    assert "--hicache-mem-layout page_first" in caplog.text
     assert engine.prefetch(keys(5, 3)) == (0, 0)
     assert engine.backup(keys(5, 3)) == 0
+    engine.close()
+
+
+def test_a_configuration_that_cannot_be_read_is_said_as_that(daemon, caplog, tmp_path):
+    missing = tmp_path / "missing.yaml"
+    with caplog.at_level(logging.WARNING):
+        engine = HiCacheEngine(extra(daemon, UCM_CONFIG_FILE=str(missing)))
+    assert f"UCM_CONFIG_FILE names {missing}, which cannot be read (No such file or directory" in caplog.text
+    assert "no daemon" not in caplog.text
+    assert engine.backup(keys(5, 3)) == 0
+    engine.close()
+
+
+@pytest.mark.parametrize("page_size, said", [(512, False), (256, True)])
+def test_pages_of_less_than_64_kib_are_warned_of(daemon, caplog, page_size, said):
+    # K and V of 3 layers, 2 heads of 8 values in 16 bits: 192 bytes a token.
+    with caplog.at_level(logging.WARNING):
+        engine = HiCacheEngine(extra(daemon), page_size=page_size, pages=4)
+    assert ("set a larger --page-size" in caplog.text) is said
     engine.close()
 
 

@@ -17,13 +17,14 @@ from sglang.srt.mem_cache.hicache_storage import HiCacheStorage
 
 from ucm.integration import stores
 from ucm.integration.sglang import identity
-from ucm.integration.sglang.pools import HostPool, first_page, page_size
+from ucm.integration.sglang.pools import HostPool, first_page, order, page_size
 from ucm.pages import Pages, Pieces
 from ucm.protocol import Engine, Identity
 
-LAYOUTS = ("page_first", "page_first_direct")
 POOL = "kv"
 DEFAULT_STAGING_GB = 0.5
+# Below it the cost of each page outweighs that of its bytes.
+SMALL_PAGE_BYTES = 64 << 10
 _BOTH_ROLES = 3
 
 # How often each rank of a model was cleared by this process, whatever object it was asked of.
@@ -91,12 +92,15 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     @_guarded(lambda _: None)
     def _register(self, pool: Any) -> None:
-        layout = str(getattr(pool, "layout", "layer_first"))
-        if layout not in LAYOUTS:
+        layout = str(getattr(pool, "layout", ""))
+        try:
+            page_bytes = sum(first_page(pool))
+        except Exception as error:
             self._say(
                 logging.ERROR,
-                f"UCM: a page of the host pool's layout {layout} does not lie in one piece, so nothing"
-                f" is found or stored: start SGLang with --hicache-mem-layout {' or '.join(LAYOUTS)}",
+                f"UCM: the host pool does not say where a page of its layout {layout or 'without a name'}"
+                f" lies ({type(error).__name__}: {error}), so nothing is found or stored: start SGLang"
+                " with --hicache-mem-layout page_first",
             )
             return
         if not self._model:
@@ -111,7 +115,6 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         except stores.ConfigurationError as error:
             self._say(logging.ERROR, f"UCM: {error}, so nothing is found or stored")
             return
-        page_bytes = int(pool.get_size_per_token()) * int(pool.page_size)
         try:
             name = self._identity(pool, POOL, page_bytes)
             model = identity.Model(self._extra, self._model, self._log)
@@ -119,6 +122,13 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._say(logging.ERROR, f"UCM: {refusal}. Nothing is found or stored.")
             return
         self._model_identity = Identity("", model.config, model.weights)
+        if page_bytes < SMALL_PAGE_BYTES:
+            self._say(
+                logging.WARNING,
+                f"UCM: a page of {page_size(pool)} tokens has {page_bytes} bytes; below"
+                f" {SMALL_PAGE_BYTES} storing and finding it costs more than its bytes: set a larger"
+                " --page-size",
+            )
         self._add(POOL, pool, engine, page_bytes, name)
 
     def _add(self, kind: str, pool: Any, engine: Engine, page_bytes: int, name: List[Any]) -> None:
@@ -185,6 +195,10 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             size = int(getattr(config, f"{axis}_size", 1) or 1)
             if size > 1:
                 names += [axis, int(getattr(config, f"{axis}_rank", 0)), size]
+        if kind == POOL:
+            pieces = order(pool)
+            if pieces != sorted(pieces):
+                names += ["order", pieces]
         return names
 
     def _describe(self, pool: Any) -> Engine:
@@ -424,11 +438,10 @@ def _first(count: int, keys: Sequence[str]) -> List[bool]:
 def _tensor_pieces(pool: HostPool, keys: Sequence[str], tensors: Sequence[Any]) -> List[Pieces]:
     if len(tensors) != len(keys) or not all(tensor.is_contiguous() for tensor in tensors):
         raise ValueError("pages are read into one contiguous tensor each")
-    pages: List[Pieces] = [
-        [(tensor.data_ptr(), tensor.numel() * tensor.element_size())] for tensor in tensors
+    return [
+        pool.pieces_of(tensor.data_ptr(), tensor.numel() * tensor.element_size())
+        for tensor in tensors
     ]
-    pool.check(pages)
-    return pages
 
 
 def _text(name: Any) -> str:

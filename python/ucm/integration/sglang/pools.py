@@ -23,6 +23,7 @@ class HostPool:
         self.name = name
         self._pool = pool
         self._page_size = page_size(pool)
+        self._order = order(pool)
 
     def ids(self, keys: Sequence[str]) -> List[bytes]:
         of_all = hashlib.md5(json.dumps(self.name).encode(), usedforsecurity=False)
@@ -43,6 +44,12 @@ class HostPool:
         pages = _pages(self._pool, host_indices, len(keys))
         self.check(pages)
         return pages
+
+    def pieces_of(self, address: int, size: int) -> Pieces:
+        """A page in one tensor, which has its bytes as they follow each other in the pool's memory."""
+        self.check([[(address, size)]])
+        each = size // len(self._order)
+        return [(address + place * each, each) for place in self._order]
 
     def check(self, pages: Iterable[Pieces]) -> None:
         for page in pages:
@@ -65,6 +72,24 @@ def first_page(pool: Any) -> List[int]:
 
     indices = torch.arange(page_size(pool), dtype=torch.int64)
     return [size for _, size in _pages(pool, indices, 1)[0]]
+
+
+def order(pool: Any) -> List[int]:
+    """Which place each piece of a page has in the pool's memory.
+
+    With `layer_first` these are K and V of each layer by turns, and the memory has K of all layers
+    first. Elsewhere pieces come as they lie, and [0] stands for them together.
+    """
+    import torch
+
+    if str(getattr(pool, "layout", "")) != "layer_first":
+        return [0]
+    indices = torch.arange(page_size(pool), dtype=torch.int64)
+    pieces = _pages(pool, indices, 1)[0]
+    if len({size for _, size in pieces}) != 1:
+        raise ValueError("layers of several sizes")
+    addresses = sorted(pointer for pointer, _ in pieces)
+    return [addresses.index(pointer) for pointer, _ in pieces]
 
 
 def _pages(pool: Any, host_indices: Any, count: int) -> List[Pieces]:

@@ -23,6 +23,7 @@ class HostPool:
             "layer_first": (layers, self.size, *inner),
             "page_first": (self.size, layers, *inner),
             "page_first_direct": (pages, layers, page_size, *inner),
+            "page_head": (pages, self.head_num, page_size, layers, dim),
         }[layout]
         self.kv_buffer = torch.empty(shape if mla else (2, *shape), dtype=dtype)
         self._bytes = self.kv_buffer.view(torch.uint8)
@@ -42,13 +43,14 @@ class HostPool:
         assert len(indices) % self.page_size == 0
         pointers, sizes = [], []
         for first in indices.tolist()[:: self.page_size]:
-            for part in self._parts(first):
-                # A page of `layer_first` lies in a piece for each layer.
-                pieces = part if self.layout == "layer_first" else [part]
-                for piece in pieces:
-                    assert piece.is_contiguous()
-                    pointers.append(piece.data_ptr())
-                    sizes.append(piece.numel() * piece.element_size())
+            parts = self._parts(first)
+            if self.layout == "layer_first":
+                # A piece for each layer, K and V by turns.
+                parts = [piece for layer in zip(*parts) for piece in layer]
+            for piece in parts:
+                assert piece.is_contiguous()
+                pointers.append(piece.data_ptr())
+                sizes.append(piece.numel() * piece.element_size())
         return pointers, sizes
 
     def get_dummy_flat_data_page(self):
