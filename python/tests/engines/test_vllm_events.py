@@ -63,6 +63,26 @@ def test_routers_see_what_is_stored_and_what_is_disowned(engine, daemon):
     assert sorted(map(str, hashes(removed))) == sorted(map(str, hashes(stored)))
 
 
+def shorter(llm, tell, hear):
+    """Removals after a prompt too short to be looked up has asked for the first blocks of a stored one."""
+    seen = []
+    scheduler = llm.llm_engine.engine_core.engine_core.scheduler
+    scheduler.kv_event_publisher.publish = lambda batch: seen.extend(batch.events)
+    generate(llm, WANTED)
+    while not ours(seen):
+        generate(llm, prompts(seed=32, count=1, length=20, shared=10))
+    forget(llm)
+    generate(llm, [{"prompt_token_ids": WANTED[0]["prompt_token_ids"][: 3 * BLOCK]}])
+    return [one for one in seen if type(one).__name__ == "BlockRemoved" and one.medium == "STORAGE"]
+
+
+def test_a_prompt_that_is_not_looked_up_removes_nothing(engine, daemon):
+    if vllm_engine.version() < (0, 13):
+        pytest.skip("events of connectors are not asked for")
+    daemon.write_yaml("Posix", "use_layerwise: false\npersist_token_threshold: 500\n")
+    assert engine(shorter, daemon, **on()).result() == []
+
+
 def none(llm, tell, hear):
     """The negative control: what is published without events."""
     seen = []

@@ -7,6 +7,7 @@ them any more, or the engine disowns them. Off unless ``kv_events_config`` turns
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -93,6 +94,8 @@ class Events:
         self._held: Dict[Any, None] = {}
         self._saves: Dict[Tuple[int, int], Run] = {}
         self._reported: "Counter[Tuple[int, int]]" = Counter()
+        # Prompts that are not shorter than this one are looked up, whatever persist_token_threshold is.
+        self._shortest = sys.maxsize
 
     def _run(self, request: Any, first: int, last: int) -> Optional[Run]:
         if len(request.block_hashes) < last or len(request.block_hashes) > (
@@ -107,15 +110,18 @@ class Events:
         run = self._run(request, first, request.num_tokens // self._block_tokens)
         if run is None:
             return
+        if count:
+            self._shortest = min(self._shortest, request.num_tokens)
         self._announce(run, count)
-        gone = [one for one in run.hashes[count:] if one in self._held]
-        self._remove(gone)
+        if request.num_tokens >= self._shortest:
+            self._remove([one for one in run.hashes[count:] if one in self._held])
 
     def planned(self, request: Any, generation: int, save: int, first: int, count: int) -> None:
         """The workers are to save blocks."""
         run = self._run(request, first, first + count)
         if run is None:
             return
+        self._shortest = min(self._shortest, request.num_tokens)
         self._saves[generation, save] = run
         while len(self._saves) > _MOST_SAVES:
             oldest = next(iter(self._saves))
