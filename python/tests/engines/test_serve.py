@@ -94,11 +94,10 @@ class Server:
             found.append((choice["text"], choice["logprobs"]["token_logprobs"]))
         return found
 
-    def hits(self, count):
-        """Tokens of the first so many answers that vLLM's own cache had, and UCM, as the log says."""
+    def hits(self):
+        """Tokens of answers that vLLM's own cache had, and UCM, as the log says; none of a late look-up."""
         blocks = len(WANTED[0]["prompt_token_ids"]) // BLOCK
         line = re.compile(rf"total_blocks_num: {blocks}, hit hbm: (\d+), hit external: (\d+)")
-        self.until(lambda: len(line.findall(self.log())) >= count, "lines of requests")
         return [(int(own) * BLOCK, int(external) * BLOCK) for own, external in line.findall(self.log())]
 
     def reset(self):
@@ -171,21 +170,30 @@ def test_the_documented_launch_line_finds_everything_after_a_restart(servers, da
     first = servers(daemon)
     # Nothing is found, so these are computed.
     expected = first.answers()
-    assert [external for _, external in first.hits(3)] == [0, 0, 0]
+    assert all(external == 0 for _, external in first.hits())
     assert first.bench(seed=1) == [6, 0]
     assert first.metric("vllm:external_prefix_cache_hits_total") == 0
     # Prompts share their first blocks.
     blocks = len(WANTED[0]["prompt_token_ids"]) // BLOCK
-    ours = 3 * blocks - 2 * (550 // BLOCK)
-    ours += 6 * (700 // BLOCK)
-    first.until(lambda: stored(os.path.join(daemon.folder, "data")) >= ours, "blocks in the store")
+    ours = 3 * blocks - 2 * (550 // BLOCK) + 6 * (700 // BLOCK)
+
+    def all_stored():
+        if stored(os.path.join(daemon.folder, "data")) >= ours:
+            return True
+        # On a busy machine the daemon may be late: such a prompt is computed, and not saved.
+        first.reset()
+        first.answers()
+        first.bench(seed=1)
+        return False
+
+    first.until(all_stored, "blocks in the store")
     first.stop()
 
     second = servers(daemon)
-    for turn in range(1, 21):
+    for _ in range(20):
+        before = len(second.hits())
         assert same(second.answers(), expected)
-        hits = second.hits(3 * turn)[-3:]
-        # On a busy machine a look-up may be late, and its prompt is computed.
+        hits = second.hits()[before:]
         if [own + external for own, external in hits] == full_blocks(WANTED):
             break
         second.reset()

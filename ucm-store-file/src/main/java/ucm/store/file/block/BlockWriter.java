@@ -44,8 +44,7 @@ public final class BlockWriter implements FileTask.Mover {
 
   private final ConcurrentMap<BlockIds, BlockDraft> unfinished = new ConcurrentHashMap<>();
   // Drafts that found no room, until all of their shards were refused. Guarded by itself; the
-  // oldest is
-  // forgotten.
+  // oldest is forgotten.
   private final Map<BlockIds, BlockDraft> refused = new LinkedHashMap<>();
 
   public BlockWriter(
