@@ -101,8 +101,9 @@ def remove_dead_segments():
             pass
 
 
-def process_of(socket):
-    """The process of the daemon that listens at a socket, whoever started it; None without one."""
+def processes_of(socket):
+    """Processes of daemons at a socket, whoever started them."""
+    found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -110,14 +111,13 @@ def process_of(socket):
         except OSError:
             continue
         if b"serve" in words and socket.encode() in words:
-            return int(pid)
-    return None
+            found.append(int(pid))
+    return found
 
 
 def end(socket):
     """Ends the daemon at a socket, which is not a child of this process, if there is one."""
-    pid = process_of(socket)
-    if pid is not None:
+    for pid in processes_of(socket):
         os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + 60
         while os.path.exists(f"/proc/{pid}"):

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from conftest import Daemon
+from daemons import processes_of
 from test_end_to_end import prompts, settle, wait_connected
 from toy_engine import ToyEngine
 from ucm import protocol
@@ -160,7 +161,7 @@ def test_a_connector_starts_the_daemon_once(tmp_path):
     folder.mkdir(mode=0o700)
     made = Daemon(str(folder))
     engine = ToyEngine(made.transfer(ucm_start_daemon=True), tp=2, prefix_caching=False)
-    started = pids(made.socket)
+    started = processes_of(made.socket)
     try:
         assert len(started) == 1
         for name in ("a", "b"):
@@ -173,19 +174,6 @@ def test_a_connector_starts_the_daemon_once(tmp_path):
         engine.close()
         for pid in started:
             os.kill(pid, signal.SIGTERM)
-
-
-def pids(socket):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if b"serve" in words and socket.encode() in words:
-            found.append(int(pid))
-    return found
 
 
 KILLED = """

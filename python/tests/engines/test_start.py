@@ -74,5 +74,6 @@ def test_the_daemon_that_an_engine_starts_outlives_it(engine, daemon):
     assert _answers(daemon.socket)
     again = engine(once, daemon)
     assert cached(again.result()) == full_blocks(WANTED)
-    assert os.sched_getaffinity(daemons.process_of(daemon.socket)) == os.sched_getaffinity(0)
+    (process,) = daemons.processes_of(daemon.socket)
+    assert os.sched_getaffinity(process) == os.sched_getaffinity(0)
     daemons.end(daemon.socket)

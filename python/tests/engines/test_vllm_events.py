@@ -10,13 +10,8 @@ BLOCKS = len(WANTED[0]["prompt_token_ids"]) // BLOCK
 
 def published(llm, tell, hear):
     """Events with UCM's medium, of a prompt computed, found again, and disowned; and its own hashes."""
-    seen = []
-    scheduler = llm.llm_engine.engine_core.engine_core.scheduler
-    scheduler.kv_event_publisher.publish = lambda batch: seen.extend(batch.events)
-    generate(llm, WANTED)
-    # Saves end beside the engine's steps; each step brings what has ended.
-    while not ours(seen):
-        generate(llm, prompts(seed=32, count=1, length=20, shared=10))
+    scheduler, seen = watched(llm)
+    store(llm, seen)
     own = [one for one in seen if type(one).__name__ == "BlockStored" and one.medium != "STORAGE"]
     stored = ours(seen)
     forget(llm)
@@ -24,12 +19,26 @@ def published(llm, tell, hear):
     again = ours(seen)[len(stored):]
     scheduler.connector.reset_cache()
     generate(llm, prompts(seed=33, count=1, length=20, shared=10))
-    removed = [one for one in seen if type(one).__name__ == "BlockRemoved" and one.medium == "STORAGE"]
-    return plain(own), plain(stored), plain(again), plain(removed), found
+    return plain(own), plain(stored), plain(again), plain(ours(seen, "BlockRemoved")), found
 
 
-def ours(seen):
-    return [one for one in seen if type(one).__name__ == "BlockStored" and one.medium == "STORAGE"]
+def watched(llm):
+    """The engine's scheduler, and a list that gets what it publishes."""
+    seen = []
+    scheduler = llm.llm_engine.engine_core.engine_core.scheduler
+    scheduler.kv_event_publisher.publish = lambda batch: seen.extend(batch.events)
+    return scheduler, seen
+
+
+def store(llm, seen):
+    """Computes the prompt; saves end beside the engine's steps, and each step brings what has ended."""
+    generate(llm, WANTED)
+    while not ours(seen):
+        generate(llm, prompts(seed=32, count=1, length=20, shared=10))
+
+
+def ours(seen, kind="BlockStored"):
+    return [one for one in seen if type(one).__name__ == kind and one.medium == "STORAGE"]
 
 
 def plain(events):
@@ -65,15 +74,11 @@ def test_routers_see_what_is_stored_and_what_is_disowned(engine, daemon):
 
 def shorter(llm, tell, hear):
     """Removals after a prompt too short to be looked up has asked for the first blocks of a stored one."""
-    seen = []
-    scheduler = llm.llm_engine.engine_core.engine_core.scheduler
-    scheduler.kv_event_publisher.publish = lambda batch: seen.extend(batch.events)
-    generate(llm, WANTED)
-    while not ours(seen):
-        generate(llm, prompts(seed=32, count=1, length=20, shared=10))
+    _, seen = watched(llm)
+    store(llm, seen)
     forget(llm)
     generate(llm, [{"prompt_token_ids": WANTED[0]["prompt_token_ids"][: 3 * BLOCK]}])
-    return [one for one in seen if type(one).__name__ == "BlockRemoved" and one.medium == "STORAGE"]
+    return ours(seen, "BlockRemoved")
 
 
 def test_a_prompt_that_is_not_looked_up_removes_nothing(engine, daemon):
@@ -85,9 +90,7 @@ def test_a_prompt_that_is_not_looked_up_removes_nothing(engine, daemon):
 
 def none(llm, tell, hear):
     """The negative control: what is published without events."""
-    seen = []
-    scheduler = llm.llm_engine.engine_core.engine_core.scheduler
-    scheduler.kv_event_publisher.publish = lambda batch: seen.extend(batch.events)
+    _, seen = watched(llm)
     generate(llm, WANTED)
     forget(llm)
     return len(seen), cached(generate(llm, WANTED))

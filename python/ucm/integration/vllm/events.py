@@ -58,25 +58,27 @@ class HandedOver(KVConnectorKVEvents):  # type: ignore[misc]
 
 
 class Run:
-    """Blocks of a prompt, one after the other."""
+    """Blocks of a request, one after the other; their tokens do not change, also when it has ended."""
 
-    def __init__(self, request: Any, first: int, last: int, block_tokens: int) -> None:
-        hashes = [maybe_convert_block_hash(one) for one in request.block_hashes[:last]]
-        self.parent = hashes[first - 1] if first else None
-        self.hashes = hashes[first:]
-        self.tokens = list(request.all_token_ids[first * block_tokens : last * block_tokens])
-        adapter = getattr(request, "lora_request", None)
-        self.adapter = (getattr(adapter, "adapter_id", None), getattr(adapter, "name", None))
+    def __init__(self, request: Any, first: int, last: int) -> None:
+        self._request = request
+        self._first = first
+        # With the one before the first, if there is one.
+        before = [maybe_convert_block_hash(one) for one in request.block_hashes[max(0, first - 1) : last]]
+        self._parent = before.pop(0) if first else None
+        self.hashes = before
 
     def stored(self, begin: int, end: int, block_tokens: int) -> Any:
         """The event for some of them."""
+        adapter = getattr(self._request, "lora_request", None)
+        first, last = (self._first + begin) * block_tokens, (self._first + end) * block_tokens
         fields = {
             "block_hashes": self.hashes[begin:end],
-            "parent_block_hash": self.hashes[begin - 1] if begin else self.parent,
-            "token_ids": self.tokens[begin * block_tokens : end * block_tokens],
+            "parent_block_hash": self.hashes[begin - 1] if begin else self._parent,
+            "token_ids": list(self._request.all_token_ids[first:last]),
             "block_size": block_tokens,
-            "lora_id": self.adapter[0],
-            "lora_name": self.adapter[1],
+            "lora_id": getattr(adapter, "adapter_id", None),
+            "lora_name": getattr(adapter, "name", None),
             "medium": MEDIUM,
         }
         known = BlockStored.__struct_fields__
@@ -103,7 +105,7 @@ class Events:
         ):
             # vLLM hashes blocks of other sizes.
             return None
-        return Run(request, first, last, self._block_tokens)
+        return Run(request, first, last)
 
     def found(self, request: Any, first: int, count: int) -> None:
         """A look-up from the block ``first`` on has found so many, and no more."""

@@ -264,8 +264,9 @@ class SchedulerSide:
             )
             self._count("prompt_blocks", found.prompt_blocks)
             self._count("external_hit_blocks", found.found_blocks)
-            if self._events is not None:
-                self._events.found(state.request, (state.asked or 0) // self._tokens, found.found_blocks)
+            # After a reset, what was asked before is not known of any more.
+            if self._events is not None and state.asked is not None:
+                self._events.found(state.request, state.asked // self._tokens, found.found_blocks)
 
     # -- steps -------------------------------------------------------------------------------------
 

@@ -419,6 +419,8 @@ class WorkerSide:
 
     def take_events(self) -> Any:
         """Saves that were handed to the daemon since the last call; None when there are none."""
+        if not self._has_events:
+            return None
         with self._lock:
             saves, self._handed_over = self._handed_over, []
         return events.HandedOver(saves) if saves else None
