@@ -173,11 +173,8 @@ final class IdentityTest {
       one.openWorker("e", 2, false, daemon.yaml, 0, TestEngine.TENSOR);
       assertThatThrownBy(() -> other.openWorker("e", 2, false, daemon.yaml, 1, TestEngine.TENSOR))
           .hasMessageContaining("is another model at its rank 1");
-      assertThatThrownBy(
-              () -> {
-                one.identify(model("b"));
-                one.ping();
-              })
+      one.identify(model("b"));
+      assertThatThrownBy(() -> one.answer(MessageType.DONE))
           .hasMessageContaining("IDENTIFY comes before the engine is opened");
     }
   }

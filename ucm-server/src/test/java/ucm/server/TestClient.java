@@ -91,7 +91,13 @@ final class TestClient implements AutoCloseable {
     return answer(expected);
   }
 
-  private Frame answer(int expected) throws Exception {
+  /**
+   * Waits for an answer of a type. What needs no answer and is refused is told by this alone: the daemon
+   * closes the connection then, and to send more may fail first.
+   *
+   * @throws IllegalStateException with what the daemon says when it refuses instead
+   */
+  Frame answer(int expected) throws Exception {
     Frame answer = receive();
     if (answer == null) {
       throw new IllegalStateException("the daemon closed the connection");
