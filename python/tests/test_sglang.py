@@ -12,7 +12,7 @@ import torch
 from conftest import Daemon, private
 from hicache_engine import HiCacheEngine, HostPool, keys
 from test_end_to_end import settle, status
-from test_faults import pids
+from test_daemon import pids
 from ucm import client, pages
 from ucm.integration.sglang import hicache
 from ucm.integration.sglang.hicache import UcmHiCache
