@@ -4,11 +4,13 @@
 """
 
 import os
+import subprocess
 import sys
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = os.path.join(HERE, "..", "..", "..", "tools", "engines", "models")
 PATHS = [os.path.join(HERE, "..", ".."), HERE]
 sys.path[:0] = PATHS
 sys.path.append(os.path.join(HERE, ".."))
@@ -22,6 +24,22 @@ from daemons import Daemon, private  # noqa: E402
 def model():
     """The folder of the tiny model, as `tools/engines/test` made it."""
     return os.environ["UCM_ENGINE_MODEL"]
+
+
+@pytest.fixture(scope="session")
+def folder():
+    """Where a tiny model is: `folder("gemma3")`."""
+    found = {}
+
+    def make(name):
+        if name not in found:
+            ended = subprocess.run(
+                [sys.executable, MODELS, name], stdout=subprocess.PIPE, text=True, check=True
+            )
+            found[name] = ended.stdout.split()[-1]
+        return found[name]
+
+    return make
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """Models of several KV cache groups: vLLM's hybrid manager stays on, and blocks of all groups come back."""
 
-import os
 import random
-import subprocess
-import sys
 
 import pytest
 import vllm_engine
@@ -16,24 +13,6 @@ if vllm_engine.version() < (0, 31):
 WANTED = prompts(count=3, length=1500, shared=700)
 full = pytest.mark.full
 WINDOWS = ["gemma3", pytest.param("gpt-oss", marks=full)]
-HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = os.path.join(HERE, "..", "..", "..", "tools", "engines", "models")
-
-
-@pytest.fixture(scope="session")
-def folder():
-    """Where a tiny model is: `folder("gemma3")`."""
-    found = {}
-
-    def make(name):
-        if name not in found:
-            ended = subprocess.run(
-                [sys.executable, MODELS, name], stdout=subprocess.PIPE, text=True, check=True
-            )
-            found[name] = ended.stdout.split()[-1]
-        return found[name]
-
-    return make
 
 
 def groups(llm):
