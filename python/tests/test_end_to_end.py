@@ -4,7 +4,6 @@ import json
 import os
 import pickle
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -64,9 +63,8 @@ def wait_connected(engine):
 
 @pytest.mark.parametrize("asynchronous", [True, False])
 @pytest.mark.parametrize("top", ["", "use_layerwise: true\n"])
-@pytest.mark.parametrize("pipeline", ["Posix", "Cache|Posix"])
-def test_a_prompt_of_before_is_loaded(daemon, pipeline, top, asynchronous):
-    daemon.write_yaml(pipeline, top)
+def test_a_prompt_of_before_is_loaded(daemon, top, asynchronous):
+    daemon.write_yaml("Cache|Posix", top)
     engine = ToyEngine(daemon.transfer(ucm_async_load=asynchronous), prefix_caching=False)
     prompt = list(range(100))
     engine.add("a", prompt)
@@ -203,16 +201,6 @@ def test_aborts_leak_nothing(daemon):
     engine.close()
 
 
-def test_preemptions_mix_nothing_up(daemon):
-    # Room for little more than one request at its end.
-    engine = ToyEngine(daemon.transfer(), num_blocks=18, budget=48, prefix_caching=False)
-    for i, prompt in enumerate(prompts(11, 12, prefixes=2, longest=120)):
-        engine.add(f"r{i}", prompt, max_tokens=30)
-    engine.run()
-    settle(daemon)
-    engine.close()
-
-
 def test_roles(daemon):
     prompt = list(range(100))
     for role, hits in (("kv_consumer", 0), ("kv_producer", 0), ("kv_consumer", 96)):
@@ -222,78 +210,6 @@ def test_roles(daemon):
         settle(daemon)
         assert engine.hits == hits, role
         engine.close()
-
-
-def test_a_killed_daemon_stops_no_request_and_comes_back(own_daemon):
-    engine = ToyEngine(own_daemon.transfer(), num_blocks=40, prefix_caching=False)
-    requests = list(prompts(9, 40))
-    for i, prompt in enumerate(requests):
-        engine.add(f"a{i}", prompt, max_tokens=2)
-        engine.step()
-        if i == 10:
-            engine.run()
-            settle(own_daemon)
-        if i == 25:
-            own_daemon.kill()
-    engine.run()
-    assert len(engine.outputs) == 40
-    own_daemon.start()
-    wait_connected(engine)
-    hits = engine.hits
-    for i, prompt in enumerate(requests[:10]):
-        engine.add(f"b{i}", prompt, max_tokens=2)
-    engine.run()
-    assert engine.hits > hits
-    settle(own_daemon)
-    engine.close()
-
-
-def test_a_stopped_daemon_stops_no_request(own_daemon):
-    engine = ToyEngine(own_daemon.transfer(), num_blocks=40, prefix_caching=False)
-    prompt = list(range(150))
-    engine.add("a", prompt)
-    engine.run()
-    settle(own_daemon)
-    own_daemon.process.send_signal(signal.SIGSTOP)
-    try:
-        start = time.monotonic()
-        engine.add("b", prompt)
-        engine.run()
-        assert time.monotonic() - start < 30
-        assert engine.outputs["b"] == engine.outputs["a"]
-    finally:
-        own_daemon.process.send_signal(signal.SIGCONT)
-    wait_connected(engine)
-    hits = engine.hits
-    engine.add("c", prompt)
-    engine.run()
-    assert engine.hits == hits + 144
-    engine.close()
-
-
-def test_the_seeds_evaluation(own_daemon, caplog):
-    """The same prompt of 16,000 tokens twice, blocks of 128; the daemon is restarted between."""
-    caplog.set_level("INFO")
-    prompt = [i % 1000 for i in range(16_000)]
-    hits = []
-    for name in ("first", "second"):
-        engine = ToyEngine(
-            own_daemon.transfer(), block_size=128, num_blocks=140, budget=8192, prefix_caching=False
-        )
-        engine.add(name, prompt)
-        engine.run()
-        settle(own_daemon)
-        hits.append(engine.hits)
-        engine.close()
-        own_daemon.stop()
-        own_daemon.start()
-    assert hits == [0, 16_000 if PROFILE >= (0, 11) else 15_999]
-    lines = [r.getMessage() for r in caplog.records if "total_blocks_num" in r.getMessage()]
-    assert lines == [
-        f"request_id: {name}, total_blocks_num: 125, hit hbm: 0, hit external: {found},"
-        " total tokens: 16000"
-        for name, found in (("first", 0), ("second", 125))
-    ]
 
 
 def test_a_decoding_step_sends_nothing(daemon):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -106,28 +105,6 @@ def _before(owner, name, act):
         return call(*args, **more)
 
     setattr(owner, name, wrapped)
-
-
-@pytest.mark.full
-def test_a_daemon_that_is_killed_again_and_again(own_daemon):
-    choice = random.Random(17)
-    engine = ToyEngine(
-        own_daemon.transfer(ucm_start_daemon=False), num_blocks=40, budget=48
-    )
-    for i, prompt in enumerate(prompts(23, 60)):
-        engine.add(f"r{i}", prompt, max_tokens=3)
-        engine.step()
-        if i % 20 == 10:
-            own_daemon.kill()
-        if i % 20 == 15:
-            own_daemon.start()
-        if i % 20 == 19:
-            wait_connected(engine)
-        if choice.random() < 0.2:
-            engine.abort(f"r{choice.randrange(i + 1)}")
-    engine.run()
-    settle(own_daemon)
-    engine.close()
 
 
 @pytest.mark.skipif(PROFILE < (0, 11), reason="look-ups of this version wait by themselves")

@@ -13,19 +13,6 @@ def run(engine, request_id, prompt, **more):
     return engine.outputs[request_id]
 
 
-@pytest.mark.parametrize("saved, hits", [(False, 96), (True, 176)])
-def test_the_next_turn_of_a_chat_finds_the_answer(daemon, saved, hits):
-    daemon.write_yaml("Posix", f"save_decode_blocks: {str(saved).lower()}\n")
-    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
-    answer = run(engine, "question", PROMPT, max_tokens=80)
-    settle(daemon)
-    run(engine, "next question", PROMPT + answer + list(range(30)))
-    # The last token of an answer is never computed: 179 of the first turn's 180 are, in 11 blocks.
-    assert engine.hits == hits
-    settle(daemon)
-    engine.close()
-
-
 @pytest.mark.parametrize("tp", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_chats_under_preemption_and_aborts(daemon, tp):
     daemon.write_yaml("Cache|Posix", "save_decode_blocks: true\n")

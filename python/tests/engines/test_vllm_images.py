@@ -1,4 +1,4 @@
-"""Images in prompts: an image is part of the blocks that it touches and of those after them, and of no others."""
+"""Images in prompts: an image is part of the blocks that it touches and of those after them alone."""
 
 import pytest
 import vllm_engine
