@@ -8,7 +8,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The Python package with older interfaces of vLLM. */
+/**
+ * The Python package with older interfaces of vLLM, simulated. {@link VllmIT} runs real engines of
+ * such versions.
+ */
+@Tag("full")
 class PythonProfilesIT {
 
   @TempDir private Path folder;
@@ -19,19 +23,8 @@ class PythonProfilesIT {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = "0.9")
+  @ValueSource(strings = {"0.9", "0.11", "0.12", "0.15", "0.18", "0.24"})
   void olderInterfaces(String profile) throws Exception {
-    run(profile);
-  }
-
-  @Tag("full")
-  @ParameterizedTest
-  @ValueSource(strings = {"0.11", "0.12", "0.15", "0.18", "0.24"})
-  void moreOlderInterfaces(String profile) throws Exception {
-    run(profile);
-  }
-
-  private void run(String profile) throws Exception {
     PythonTests.run(
         folder,
         profile,
