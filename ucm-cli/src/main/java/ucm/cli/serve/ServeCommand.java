@@ -76,8 +76,17 @@ public final class ServeCommand implements Runnable {
   @Option(
       names = "--metrics-port",
       paramLabel = "PORT",
-      description = "answer Prometheus at http://127.0.0.1:PORT/metrics; 0 is any free port")
+      description = "answer Prometheus at http://HOST:PORT/metrics; 0 is any free port")
   private @Nullable Integer metricsPort;
+
+  @Option(
+      names = "--metrics-host",
+      paramLabel = "HOST",
+      defaultValue = "127.0.0.1",
+      description =
+          "the address that Prometheus is answered at; there is no password"
+              + " (default: ${DEFAULT-VALUE})")
+  private String metricsHost = "";
 
   @Option(
       names = "--log",
@@ -136,11 +145,10 @@ public final class ServeCommand implements Runnable {
     if (metricsPort == null) {
       return (model, worker) -> StoreMetrics.NONE;
     }
-    MetricsConfig config = MetricsConfig.defaults();
-    MetricsRegistry registry = new MetricsRegistry(config);
+    MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
     MetricsEndpoint endpoint =
-        cleanup.add(MetricsEndpoint.start(registry, config.host(), metricsPort));
-    say("metrics at http://" + config.host() + ":" + endpoint.port() + "/metrics");
+        cleanup.add(MetricsEndpoint.start(registry, metricsHost, metricsPort));
+    say("metrics at http://" + metricsHost + ":" + endpoint.port() + "/metrics");
     return registry::scope;
   }
 }
