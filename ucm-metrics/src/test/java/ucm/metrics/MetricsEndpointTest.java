@@ -120,7 +120,8 @@ class MetricsEndpointTest {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), endpoint.port());
         held.add(socket);
         socket.getOutputStream().write("GET /metrics HTTP/1.1\r\nHost: half".getBytes(UTF_8));
-        // An answer also says that the connection before it was taken: the server's backlog is small, and what does not fit
+        // An answer also says that the connection before it was taken: the server's backlog is
+        // small, and what does not fit
         // would be tried again by TCP after seconds.
         assertThat(get(endpoint, "/metrics").getResponseCode()).isEqualTo(200);
       }
