@@ -1,6 +1,7 @@
 package ucm.image;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,17 +32,16 @@ class DocsCommandsIT {
 
   private static final String GPU = "docs/gpu.md";
 
+  /** Has the wheel installed. */
+  private static final String OPERATOR = "docs/operator.md";
+
   /** What a page takes for granted. */
   private static final Map<String, String> GIVEN =
       Map.of(
-          "README.md",
-          """
-          mkdir -p ucm-dist/target
-          ln -s '%s' ucm-dist/target/image
-          cp ucm-dist/target/image/share/examples/requests.jsonl .
-          %s
-          """
-              .formatted(UcmProcess.IMAGE.toAbsolutePath(), aCacheIn("/mnt/cache")),
+          OPERATOR,
+          "ln -s '%s' ucm-dist\n".formatted(UcmProcess.IMAGE.resolve("../..").toAbsolutePath()),
+          "docs/planner.md",
+          "ln -s '%s' ucm-dist\n".formatted(UcmProcess.IMAGE.resolve("../..").toAbsolutePath()),
           "docs/cache.md",
           "ucm trace generate --requests 40 -o TRACE\n",
           GPU,
@@ -67,6 +67,8 @@ class DocsCommandsIT {
           cp engine.log node1.log
           ucm trace generate --requests 60 --seed 2 --to ucm -o node2.log
           """);
+
+  private static final Path PYTHON = Path.of("/usr/bin/python3");
 
   @TempDir private Path folder;
 
@@ -107,6 +109,13 @@ class DocsCommandsIT {
   @MethodSource("pagesToFollow")
   void everyCommandDoesWhatThePageSays(String page) throws Exception {
     Map<String, String> environment = new TreeMap<>();
+    if (page.equals(OPERATOR)) {
+      assumeTrue(
+          Files.isExecutable(PYTHON) && canMakeVenvs(),
+          "needs the Debian packages python3 and python3-venv (.ci/packages)");
+      // No daemon of another test is there.
+      environment.put("UCM_SOCKET", folder.resolve("none/ucm.sock").toString());
+    }
     if (page.equals(GPU)) {
       SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
       environment.putAll(driver.environment("SIM_CUDA_DEVICES", "2"));
@@ -119,6 +128,11 @@ class DocsCommandsIT {
     for (DocsBlock block : DocsBlock.of(page)) {
       reader.follow(block);
     }
+  }
+
+  private static boolean canMakeVenvs() throws Exception {
+    return new ProcessBuilder(PYTHON.toString(), "-c", "import ensurepip, venv").start().waitFor()
+        == 0;
   }
 
   /** What an engine in lite mode leaves in its folder of traces. */
