@@ -17,11 +17,12 @@ public final class ConcurrentBlockSet {
   private static final int SMALL = 1 << 12;
 
   private final Stripe[] stripes;
+  private final AtomicLong forgotten = new AtomicLong();
 
   /**
    * An empty set.
    *
-   * @param maxSize how many ids it holds, 1 or more; to within a 64th where that is 4096 or more
+   * @param maxSize how many ids it holds, to within a 64th where that is 4096 or more; with 0 it never has any
    */
   public ConcurrentBlockSet(int maxSize) {
     stripes = new Stripe[maxSize < SMALL ? 1 : STRIPES];
@@ -36,15 +37,16 @@ public final class ConcurrentBlockSet {
     return stripe(hash).contains(hash, high, low);
   }
 
-  /**
-   * Adds an id, unless it is here.
-   *
-   * @return whether another one was forgotten for it
-   */
+  /** Adds an id, unless it is here; returns whether it was not. */
   public boolean add(long high, long low) {
     long hash = BlockTable.hash(high, low);
     Stripe stripe = stripe(hash);
     return !stripe.contains(hash, high, low) && stripe.add(hash, high, low);
+  }
+
+  /** How many ids were forgotten for others. */
+  public long forgotten() {
+    return forgotten.get();
   }
 
   /** Removes an id; whether it was here. */
@@ -71,7 +73,7 @@ public final class ConcurrentBlockSet {
     return stripes[(int) (hash >>> 58) & (stripes.length - 1)];
   }
 
-  private static final class Stripe {
+  private final class Stripe {
 
     private final StampedLock lock = new StampedLock();
     private final int maxSize;
@@ -102,14 +104,17 @@ public final class ConcurrentBlockSet {
     boolean add(long hash, long high, long low) {
       long stamp = lock.writeLock();
       try {
-        boolean forgets = table.size() == maxSize && table.find(hash, high, low) == BlockTable.NONE;
-        if (forgets) {
+        if (maxSize == 0 || table.find(hash, high, low) != BlockTable.NONE) {
+          return false;
+        }
+        if (table.size() == maxSize) {
           // A full table has all entries; they go in turn.
           table.remove(oldest);
           oldest = (oldest + 1) % maxSize;
+          forgotten.incrementAndGet();
         }
         table.put(hash, high, low);
-        return forgets;
+        return true;
       } finally {
         lock.unlockWrite(stamp);
       }

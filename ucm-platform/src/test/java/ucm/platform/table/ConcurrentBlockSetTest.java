@@ -18,10 +18,12 @@ final class ConcurrentBlockSetTest {
   void aFullOneForgetsTheOldest() {
     ConcurrentBlockSet set = new ConcurrentBlockSet(3);
     for (long id = 1; id <= 3; id++) {
-      assertThat(set.add(id, 0)).isFalse();
+      assertThat(set.add(id, 0)).isTrue();
     }
-    assertThat(set.add(2, 0)).isFalse();
+    assertThat(set.add(2, 0)).as("known already").isFalse();
+    assertThat(set.forgotten()).isZero();
     assertThat(set.add(4, 0)).isTrue();
+    assertThat(set.forgotten()).isEqualTo(1);
     assertThat(set.contains(1, 0)).isFalse();
     assertThat(set.contains(4, 0)).isTrue();
     assertThat(set.remove(2, 0)).isTrue();
@@ -33,11 +35,21 @@ final class ConcurrentBlockSetTest {
   void aLargeOneHoldsItsBoundToWithinASixtyFourth() {
     int bound = 100_000;
     ConcurrentBlockSet set = new ConcurrentBlockSet(bound);
-    long forgotten = 0;
     for (long id = 0; id < 2L * bound; id++) {
-      forgotten += set.add(id, id) ? 1 : 0;
+      set.add(id, id);
     }
-    assertThat(set.size()).isBetween(bound - 100L, bound + 64L).isEqualTo(2L * bound - forgotten);
+    assertThat(set.size())
+        .isBetween(bound - 100L, bound + 64L)
+        .isEqualTo(2L * bound - set.forgotten());
+  }
+
+  @Test
+  void knowsNothingWithoutRoom() {
+    ConcurrentBlockSet set = new ConcurrentBlockSet(0);
+    assertThat(set.add(1, 2)).isFalse();
+    assertThat(set.contains(1, 2)).isFalse();
+    assertThat(set.remove(1, 2)).isFalse();
+    assertThat(set.size() + set.forgotten()).isZero();
   }
 
   @Test

@@ -16,34 +16,28 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
-import ucm.store.file.block.BlockIndex;
 import ucm.store.file.block.BlockRemover;
 import ucm.store.file.block.BlockWriter;
-import ucm.store.file.block.DeferredCleanup;
+import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
 import ucm.store.file.config.KindMetrics;
-import ucm.store.file.eviction.AccessTimeTable;
 import ucm.store.file.eviction.BlockUses;
-import ucm.store.file.eviction.CapacityManager;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
-import ucm.store.file.format.FolderWalk;
 import ucm.store.file.format.StorageDirectories;
-import ucm.store.file.health.DirectoryExecutors;
-import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.health.DirectoryJob;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
+import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lookup.BlockLookup;
 import ucm.store.file.lookup.IndexScan;
 import ucm.store.file.space.SpaceLimit;
-import ucm.store.file.space.SpaceScan;
 
 /**
  * An open store: makes its parts in the order in which they need one another, starts them, and closes them in
@@ -53,25 +47,20 @@ final class FileStoreRuntime {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileStoreRuntime.class);
 
-  // Without a capacity the times of last use are not urgent; Linux writes one a day.
-  private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
-
   final WriterLease[] leases;
   final IoQueues io;
   final BlockFiles files;
   final BlockLookup lookup;
-  final DirectoryHealth health;
+  final Volumes volumes;
   final ShardWorkers workers;
-  final DeferredCleanup cleanup;
   final BlockRemover remover;
   final IndexScan scan;
   final DirectoryJob scanning;
   final DeadWriters deadWriters;
   final DirectoryJob sweeps;
   final BlockUses uses;
-  final @Nullable CapacityManager capacity;
+  final @Nullable Collector collector;
   private final boolean notesLoadsOnly;
-  final DirectoryExecutors executors;
   final FileTransfers transfers;
   final FileStoreMetrics metrics;
   final LongSupplier clock;
@@ -94,7 +83,6 @@ final class FileStoreRuntime {
       BlockWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
-    cleanup = new DeferredCleanup(config.kind());
     clock = context.nanoClock();
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
     metrics = new FileStoreMetrics(registry);
@@ -106,36 +94,49 @@ final class FileStoreRuntime {
     for (int i = 0; i < leases.length; i++) {
       leases[i] = new WriterLease(operations, paths, i);
     }
+    volumes =
+        new Volumes(
+            config,
+            operations,
+            paths,
+            context.metrics(),
+            clock,
+            this::directoryIsDown,
+            this::directoryIsUp);
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks);
-    files = new BlockFiles(operations, paths, config, leases, space, clock, cleanup);
-    health =
-        new DirectoryHealth(
-            config, operations, paths, context.metrics(), clock, this::directoryIsDown);
-    space.aroundWaits(health::pause, health::enter);
-    executors =
-        new DirectoryExecutors(
-            config.kind(),
-            leases.length,
-            health,
-            clock,
-            Math.min(health.patienceNanos(), timeoutNanos()));
-    remover = new BlockRemover(files, health, cleanup, timeoutNanos());
-    lookup = new BlockLookup(files, health, metrics, config);
-    scan = new IndexScan(files, metrics, health);
-    scanning = new DirectoryJob("scan", "the scan for blocks", executors, scan::run);
+    space.aroundWaits(volumes::pause, volumes::enter);
+    files = new BlockFiles(operations, paths, config, leases, space, clock, volumes);
+    remover = new BlockRemover(files, volumes, timeoutNanos());
+    lookup = new BlockLookup(files, volumes, metrics, config);
+    scan = new IndexScan(files, metrics, volumes);
+    scanning = new DirectoryJob("scan", "the scan for blocks", volumes, scan::run);
     workers = workers();
     deadWriters = new DeadWriters(operations, paths, leases, metrics);
-    sweeps = new DirectoryJob("sweep", "the sweep for dead writers", executors, deadWriters::sweep);
+    sweeps = new DirectoryJob("sweep", "the sweep for dead writers", volumes, deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
-    AccessTimeTable recorded =
-        config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
-    uses = new BlockUses(files, recorded, keepsSpace, executors, clock, timeoutNanos());
+    notesLoadsOnly = config.notesUses() && !keepsSpace;
+    BlockUses.Kind noted =
+        keepsSpace
+            ? BlockUses.Kind.ALL
+            : notesLoadsOnly ? BlockUses.Kind.LOADS : BlockUses.Kind.NONE;
+    uses = new BlockUses(operations, paths, noted, volumes, clock, timeoutNanos());
     transfers = new FileTransfers(this, tasks, failures);
-    capacity = recorded == null || !keepsSpace ? null : capacity(space, recorded, registry, guard);
-    notesLoadsOnly = recorded != null && !keepsSpace;
+    collector =
+        !keepsSpace
+            ? null
+            : new Collector(
+                config,
+                files,
+                space,
+                uses,
+                volumes,
+                leases,
+                deadWriters,
+                transfers::loading,
+                registry,
+                guard);
     registerGauges(registry);
-    health.whenUp(this::directoryIsUp);
   }
 
   private void prepareDirectories(FileOperations operations) {
@@ -170,45 +171,8 @@ final class FileStoreRuntime {
     return workers;
   }
 
-  private CapacityManager capacity(
-      SpaceLimit space,
-      AccessTimeTable recorded,
-      StoreMetrics registry,
-      @Nullable EvictionGuard guard) {
-    FolderWalk walk =
-        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / leases.length));
-    Collector collector =
-        new Collector(
-            files,
-            space,
-            config.gc(),
-            walk,
-            executors,
-            recorded,
-            transfers::loading,
-            registry,
-            guard);
-    registry.gauge(
-        "gc_running",
-        "1 while this process removes blocks to win back space, else 0",
-        () -> collector.isRunning() ? 1 : 0);
-    registry.gauge("used_bytes", "Bytes that all files take", space.used::used);
-    registry.gauge(
-        "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
-    return new CapacityManager(
-        config,
-        files,
-        space,
-        uses,
-        walk,
-        executors,
-        new SpaceScan(files.operations, space, walk, executors, leases),
-        collector,
-        deadWriters);
-  }
-
   private void registerGauges(StoreMetrics registry) {
-    BlockIndex index = files.index;
+    KnownBlocks index = files.index;
     registry.gauge("open_shards", "Shards accepted and not ended", transfers::openShards);
     registry.gauge(
         "partial_blocks", "Blocks of which shards are still to come", transfers.writer::unfinished);
@@ -216,7 +180,7 @@ final class FileStoreRuntime {
         "kept_open_blocks", "Blocks whose file is open for the next layer", files.opened::size);
     registry.gauge("index_blocks", "Blocks known to have a file", index::size);
     registry.gauge(
-        "index_forgotten_blocks", "Blocks forgotten as the index was full", index::forgottenCount);
+        "index_forgotten_blocks", "Blocks forgotten as the index was full", index::forgotten);
     registry.gauge(
         "index_complete",
         "1 when all files there are known to the index, else 0",
@@ -228,15 +192,15 @@ final class FileStoreRuntime {
     transfers.refuse();
     lookup.directoryIsDown();
     int most = workers.maxThreads() * leases.length;
-    workers.compensate(Math.min(health.heldWorkers(), most));
+    workers.compensate(Math.min(volumes.heldWorkers(), most));
   }
 
   /** Does what could not be done while a directory was down. */
   private void directoryIsUp(int directory) {
     sweeps.recovered(directory);
     scanning.recovered(directory);
-    if (capacity != null) {
-      capacity.wake();
+    if (collector != null) {
+      collector.wake();
     }
   }
 
@@ -255,17 +219,17 @@ final class FileStoreRuntime {
     if (!config.isScheduler()) {
       sweeps.start();
     }
-    if (capacity != null) {
-      capacity.start();
+    if (collector != null) {
+      collector.start();
     }
     TimeoutScheduler timer = transfers.timer;
     transfers.begin();
     if (notesLoadsOnly) {
       timer.every(
           TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()),
-          () -> executors.execute("uses", 0, uses::flush));
+          () -> volumes.execute("uses", 0, uses::flush));
     }
-    health.start(timer, executors);
+    volumes.start(timer);
   }
 
   /** How long a task may take, and a close. */
@@ -283,9 +247,9 @@ final class FileStoreRuntime {
     transfers.expireParts(0);
     workers.close();
     int unfinished = transfers.close();
-    cleanup.close();
-    if (capacity != null) {
-      capacity.close();
+    volumes.awaitCleanup();
+    if (collector != null) {
+      collector.close();
     }
     if (notesLoadsOnly) {
       uses.flush();
@@ -306,7 +270,7 @@ final class FileStoreRuntime {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    executors.close();
+    volumes.close();
     io.close();
     for (WriterLease lease : leases) {
       lease.release();

@@ -52,8 +52,7 @@ final class FileTransfers {
     FileStoreMetrics metrics = store.metrics;
     ThreadLocal<ShardIo> ios =
         ThreadLocal.withInitial(() -> new ShardIo(files.format, store.io.newQueue()));
-    writer =
-        new BlockWriter(files, failures, metrics, ios, store.clock, store.health, store.cleanup);
+    writer = new BlockWriter(files, failures, metrics, ios, store.clock, store.volumes);
     Quarantine quarantine = new Quarantine(files.operations, files.paths, metrics);
     reader = new BlockReader(files, store.config.verify(), quarantine, metrics, ios);
   }
@@ -77,7 +76,7 @@ final class FileTransfers {
   /** Makes the task of a transfer. */
   FileTask newTask(long id, Transfer transfer, boolean isDump) {
     FileTask task =
-        new FileTask(id, transfer, isDump, isDump ? writer : reader, store.health, store.clock);
+        new FileTask(id, transfer, isDump, isDump ? writer : reader, store.volumes, store.clock);
     task.beforeTerminal(() -> ended(task, isDump ? store.metrics.dumps : store.metrics.loads));
     return task;
   }
@@ -100,9 +99,9 @@ final class FileTransfers {
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", task.name(store.config.kind().name()));
     }
-    if (!store.health.isAnyDown() || !task.refuseWhole()) {
+    if (!store.volumes.isAnyDown() || !task.refuseWhole()) {
       workers.accept(task);
-      if (store.health.isAnyDown()) {
+      if (store.volumes.isAnyDown()) {
         // A directory that goes down from now on finds it among the open ones.
         task.refuse();
       }
@@ -164,7 +163,7 @@ final class FileTransfers {
   private void tidy() {
     expireParts(store.timeoutNanos());
     long now = store.clock.getAsLong();
-    store.files.opened.closeIdle(store.health, now);
+    store.files.opened.closeIdle(now);
     writer.giveUpDue(now, store.timeoutNanos());
   }
 
@@ -179,7 +178,7 @@ final class FileTransfers {
     timer.close();
     int unfinished = writer.unfinished();
     writer.giveUpAll();
-    store.files.opened.closeAll(store.health);
+    store.files.opened.closeAll();
     return unfinished;
   }
 }

@@ -4,8 +4,8 @@ import java.util.Objects;
 import ucm.api.StoreName;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.CapacityManager;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.eviction.Collector;
+import ucm.store.file.health.Volumes;
 
 /** The store of files of this module's tests. */
 @StoreName("Local")
@@ -34,12 +34,12 @@ public final class LocalFileStore extends FileStore {
   }
 
   /** What makes room in a store with a capacity. */
-  public CapacityManager capacity() {
-    return Objects.requireNonNull(engine().capacity);
+  public Collector collector() {
+    return Objects.requireNonNull(engine().collector);
   }
 
   /** The health of the directories. */
-  public DirectoryHealth health() {
-    return engine().health;
+  public Volumes volumes() {
+    return engine().volumes;
   }
 }

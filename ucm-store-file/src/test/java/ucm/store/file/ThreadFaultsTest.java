@@ -112,7 +112,7 @@ final class ThreadFaultsTest {
               System::nanoTime,
               SmallSpace.capacity(
                   ROOM, Map.of("durability", "fdatasync", "local_gc_enable", false)));
-      store.capacity().awaitFirstRound();
+      store.collector().awaitFirstRound();
       files.before(
           call -> {
             if (call == breaks && Thread.currentThread().getName().startsWith("ucm-local-io-")) {

@@ -1,12 +1,12 @@
 package ucm.store.file.admin;
 
+import java.util.Collections;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
@@ -52,64 +52,37 @@ final class DirectoryAdopt implements DirectoryWalk.Visitor {
    * @param configured the layout, or null when the blocks with footers are to tell it
    */
   AdoptResult run(List<FoundDirectory> directories, @Nullable BlockLayout configured) {
-    Found found = new Found();
+    FoundFiles found = new FoundFiles();
     directories.forEach(directory -> walk.run("inspect", directory, found));
     if (configured != null) {
       formats.put(configured.blockSize(), new BlockFooter(configured));
     } else {
-      found.layouts.forEach(this::addFormat);
+      found.layouts().keySet().stream()
+          .collect(Collectors.groupingBy(StoredLayout::blockSize))
+          .forEach(this::addFormat);
     }
-    if (configured == null && !found.bare.isEmpty() && !found.hasAny(formats.keySet())) {
-      throw new StoreException(found.withoutLayout());
+    Set<Long> bare = found.bareSizes();
+    if (configured == null && !bare.isEmpty() && Collections.disjoint(bare, formats.keySet())) {
+      throw new StoreException(
+          ("nothing tells how the blocks without checksums are cut, whose files have %s bytes:"
+               + " there is no block of that size with checksums, or there are several layouts of"
+               + " it. Name block_size, shard_size and tensor_size, as the engine has them, or let"
+               + " an engine store one block there first")
+              .formatted(bare));
     }
-    totalBytes = found.bytes(formats.keySet());
+    totalBytes = found.bareBytes(formats.keySet());
     directories.forEach(directory -> walk.run("adopt", directory, this));
     boolean isComplete = !walk.observer().isStopped();
     return new AdoptResult(adopted, bytes, verifiable, skipped, failed, isComplete);
   }
 
-  private void addFormat(long blockSize, Set<StoredLayout> layouts) {
-    StoredLayout layout = layouts.iterator().next();
+  private void addFormat(long blockSize, List<StoredLayout> layouts) {
+    StoredLayout layout = layouts.getFirst();
     // Of two layouts nothing tells the right one, and the sizes of unlike tensors are not kept.
     if (layouts.size() == 1 && layout.tensorSize() > 0) {
       formats.put(
           blockSize,
           new BlockFooter(BlockLayout.uniform(layout.tensorSize(), layout.shardSize(), blockSize)));
-    }
-  }
-
-  /** What the ends of the files tell. */
-  private static final class Found implements DirectoryWalk.Visitor {
-
-    final Map<Long, Long> bare = new HashMap<>();
-    final Map<Long, Set<StoredLayout>> layouts = new HashMap<>();
-
-    @Override
-    public synchronized void block(BlockFile file, BlockInspection inspection) {
-      StoredLayout layout = inspection.layout();
-      if (layout != null) {
-        layouts.computeIfAbsent(layout.blockSize(), size -> new HashSet<>()).add(layout);
-      } else if (inspection.fault() == null) {
-        bare.merge(inspection.stat().size(), 1L, Long::sum);
-      }
-    }
-
-    boolean hasAny(Set<Long> sizes) {
-      return bare.keySet().stream().anyMatch(sizes::contains);
-    }
-
-    long bytes(Set<Long> sizes) {
-      return sizes.stream().mapToLong(size -> size * bare.getOrDefault(size, 0L)).sum();
-    }
-
-    String withoutLayout() {
-      return String.format(
-          "nothing tells how the blocks without checksums are cut, whose "
-              + "files have %s bytes: there is no block of that size with "
-              + "checksums, or there are several layouts of it. Name block_size, "
-              + "shard_size and tensor_size, as the engine has them, or let an "
-              + "engine store one block there first",
-          new TreeSet<>(bare.keySet()));
     }
   }
 

@@ -3,8 +3,10 @@ package ucm.store.file.admin;
 import java.io.File;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
@@ -27,8 +29,8 @@ import ucm.store.file.format.FolderWalk;
 import ucm.store.file.health.FolderExecutor;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
+import ucm.store.file.lease.FileLock;
 import ucm.store.file.lease.WriterLease;
-import ucm.store.file.lease.WriterLocks;
 
 /**
  * Makes room in directories on request, with the engines' {@link Eviction}: what dead writers left
@@ -99,7 +101,7 @@ final class DirectoryCollect implements Eviction.Blocks {
 
   private void removeLeftovers(BlockPaths paths) {
     for (FoundDirectory directory : directories) {
-      WriterLocks writers = new WriterLocks(files, directory.root());
+      Map<String, FileLock.Owner> writers = new HashMap<>();
       for (String folder : directory.folders()) {
         try {
           files.forEachName(
@@ -125,9 +127,10 @@ final class DirectoryCollect implements Eviction.Blocks {
 
   /** Removes a temporary file whose lease is gone; leases that are left are the sweep's. */
   private void removeLeftover(
-      FoundDirectory directory, String folder, String name, WriterLocks writers) {
+      FoundDirectory directory, String folder, String name, Map<String, FileLock.Owner> writers) {
     String token = FoundDirectory.writer(name);
-    if (token == null || writers.of(token) != WriterLocks.Life.DEAD) {
+    if (token == null
+        || writers.computeIfAbsent(token, t -> directory.writer(files, t)) != FileLock.Owner.DEAD) {
       return;
     }
     boolean isLeased =
@@ -158,11 +161,6 @@ final class DirectoryCollect implements Eviction.Blocks {
           (file, bytes, lastUse) -> all.addAndGet(bytes));
     }
     return all.get();
-  }
-
-  @Override
-  public Set<BlockIds> busy() {
-    return Set.of();
   }
 
   @Override

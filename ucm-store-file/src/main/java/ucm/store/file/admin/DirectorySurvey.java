@@ -12,16 +12,14 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
-import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.SizeEvidence;
 import ucm.store.file.lease.CollectorLease;
-import ucm.store.file.lease.WriterLocks;
+import ucm.store.file.lease.FileLock;
 
 /** Sums up what a directory holds. */
 final class DirectorySurvey implements DirectoryWalk.Visitor {
@@ -33,20 +31,17 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   private final FileOperations files;
   private final FoundDirectory directory;
   private final AtomicLong seen;
-  private final WriterLocks writers;
 
   // Guarded by this, as is what follows.
-  private final SizeEvidence sizes = new SizeEvidence();
-  private final Map<StoredLayout, Long> layouts = new HashMap<>();
+  private final FoundFiles found = new FoundFiles();
   private final Map<String, Long> filesIn = new HashMap<>();
   private final FileStat stat = new FileStat();
   private final List<String> unreadable = new ArrayList<>();
-  private long checkedBlocks;
-  private long checkedBytes;
+  private final Map<String, FileLock.Owner> writers = new HashMap<>();
   private long usedBytes;
   private long faulty;
   private long others;
-  private final Map<WriterLocks.Life, Long> temps = new EnumMap<>(WriterLocks.Life.class);
+  private final Map<FileLock.Owner, Long> temps = new EnumMap<>(FileLock.Owner.class);
   private final LongSummaryStatistics uses = new LongSummaryStatistics();
 
   /**
@@ -59,7 +54,6 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
     this.files = walk.files();
     this.directory = directory;
     this.seen = seen;
-    this.writers = new WriterLocks(files, directory.root());
   }
 
   @Override
@@ -70,20 +64,10 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   @Override
   public synchronized void block(BlockFile file, BlockInspection inspection) {
     filesIn.merge(file.folder(), 1L, Long::sum);
-    FileStat found = inspection.stat();
-    usedBytes += found.allocatedBytes();
-    uses.accept(found.lastUseNanos());
-    StoredLayout layout = inspection.layout();
-    if (inspection.fault() != null) {
-      faulty++;
-    } else if (layout == null) {
-      sizes.addBare(found.size());
-    } else {
-      sizes.addChecked(found.size(), layout);
-      layouts.merge(layout, 1L, Long::sum);
-      checkedBlocks++;
-      checkedBytes += layout.blockSize();
-    }
+    usedBytes += inspection.stat().allocatedBytes();
+    uses.accept(inspection.stat().lastUseNanos());
+    found.block(file, inspection);
+    faulty += inspection.fault() == null ? 0 : 1;
     walk.observer().at(seen.incrementAndGet(), 0);
   }
 
@@ -99,7 +83,12 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
       return;
     }
     String token = FoundDirectory.writer(name);
-    temps.merge(token == null ? WriterLocks.Life.UNKNOWN : writers.of(token), 1L, Long::sum);
+    temps.merge(
+        token == null
+            ? FileLock.Owner.UNKNOWN
+            : writers.computeIfAbsent(token, one -> directory.writer(files, one)),
+        1L,
+        Long::sum);
   }
 
   @Override
@@ -114,7 +103,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   }
 
   private synchronized DirectorySummary sum() {
-    SizeEvidence.Sums bare = sizes.sums();
+    FoundFiles.Bare bare = found.bare();
     long quarantined = 0;
     for (String name : own(BlockPaths.QUARANTINE)) {
       quarantined++;
@@ -123,22 +112,22 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
       }
     }
     List<LayoutCount> counts = new ArrayList<>();
-    layouts.forEach((layout, blocks) -> counts.add(new LayoutCount(layout, blocks)));
+    found.layouts().forEach((layout, blocks) -> counts.add(new LayoutCount(layout, blocks)));
     counts.sort(Comparator.comparingLong(LayoutCount::blocks).reversed());
     File root = new File(directory.root());
     return new DirectorySummary(
         directory.root(),
         notes(counts.size(), bare.whole()),
-        checkedBlocks + bare.whole(),
-        checkedBytes + bare.wholeBytes(),
+        counts.stream().mapToLong(LayoutCount::blocks).sum() + bare.whole(),
+        found.checkedBytes() + bare.wholeBytes(),
         usedBytes,
         counts,
         bare.whole(),
         faulty + bare.faulty(),
         others,
-        temps(WriterLocks.Life.LIVING),
-        temps(WriterLocks.Life.DEAD),
-        temps(WriterLocks.Life.UNKNOWN),
+        temps(FileLock.Owner.LIVING),
+        temps(FileLock.Owner.DEAD),
+        temps(FileLock.Owner.UNKNOWN),
         quarantined,
         uses.getCount() == 0 ? null : time(uses.getMin()),
         uses.getCount() == 0 ? null : time(uses.getMax()),
@@ -149,8 +138,8 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
         CollectorLease.holder(files, directory.root()));
   }
 
-  private long temps(WriterLocks.Life life) {
-    return temps.getOrDefault(life, 0L);
+  private long temps(FileLock.Owner owner) {
+    return temps.getOrDefault(owner, 0L);
   }
 
   private List<String> own(String folder) {

@@ -17,7 +17,6 @@ import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.block.Quarantine;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.SizeEvidence;
 
 /**
  * Reads the blocks of directories and compares their checksums. Each directory is gone through twice:
@@ -51,41 +50,23 @@ final class DirectoryVerify {
   VerifyResult run(Iterable<FoundDirectory> directories) {
     List<Pass> passes = new ArrayList<>();
     for (FoundDirectory directory : directories) {
-      Sizes known = new Sizes();
+      FoundFiles known = new FoundFiles();
       walk.run("inspect", directory, known);
-      passes.add(new Pass(directory, known.evidence));
-      totalBytes += known.bytes;
+      passes.add(new Pass(directory, known));
+      totalBytes += known.checkedBytes();
     }
     passes.forEach(pass -> walk.run("verify", pass.directory, pass));
     boolean isComplete = !walk.observer().isStopped();
     return new VerifyResult(blocks, bytes, unverified, damaged, unreadable, isComplete);
   }
 
-  /** What the footers tell beforehand. */
-  private static final class Sizes implements DirectoryWalk.Visitor {
-
-    final SizeEvidence evidence = new SizeEvidence();
-    long bytes;
-
-    @Override
-    public synchronized void block(BlockFile file, BlockInspection inspection) {
-      StoredLayout layout = inspection.layout();
-      if (layout != null) {
-        bytes += layout.blockSize();
-        evidence.addChecked(inspection.stat().size(), layout);
-      } else if (inspection.fault() == null) {
-        evidence.addBare(inspection.stat().size());
-      }
-    }
-  }
-
   private final class Pass implements DirectoryWalk.Visitor {
 
     private final FoundDirectory directory;
-    private final SizeEvidence sizes;
+    private final FoundFiles sizes;
     private final Map<Integer, Quarantine> quarantines = new HashMap<>();
 
-    Pass(FoundDirectory directory, SizeEvidence sizes) {
+    Pass(FoundDirectory directory, FoundFiles sizes) {
       this.directory = directory;
       this.sizes = sizes;
     }

@@ -15,6 +15,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.lease.FileLock;
 
 /**
  * A directory of which only the name is known: its folders of blocks,
@@ -112,6 +113,11 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
   static @Nullable String writer(String name) {
     Matcher temp = TEMP.matcher(name);
     return temp.matches() ? temp.group(1) : null;
+  }
+
+  /** How it is with the writer of a token. One whose lease is gone has ended. */
+  FileLock.Owner writer(FileOperations files, String token) {
+    return FileLock.owner(files, path(BlockPaths.WRITERS, token));
   }
 
   String path(String folder, String name) {

@@ -15,6 +15,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.space.SpaceLimit;
 
@@ -33,7 +34,7 @@ public final class BlockFiles {
   public final FileOperations operations;
   public final BlockPaths paths;
   public final BlockFooter format;
-  public final BlockIndex index;
+  public final KnownBlocks index;
   public final OpenBlocks opened;
 
   /** Whether files without a footer are served. */
@@ -61,11 +62,11 @@ public final class BlockFiles {
       WriterLease[] leases,
       SpaceLimit space,
       LongSupplier clock,
-      DeferredCleanup cleanup) {
+      Volumes volumes) {
     this.operations = operations;
     this.paths = paths;
-    this.index = new BlockIndex(config.indexMaxBlocks());
-    this.opened = new OpenBlocks(operations, paths, clock, cleanup);
+    this.index = new KnownBlocks(config.indexMaxBlocks());
+    this.opened = new OpenBlocks(operations, paths, clock, volumes);
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
     this.isDirect = config.ioDirect();
@@ -95,7 +96,7 @@ public final class BlockFiles {
    *
    * @param path is overwritten
    * @param size as {@link #size} returned it
-   * @param removals from {@link BlockIndex#removals}, read before the size
+   * @param removals from {@link KnownBlocks#removals}, read before the size
    * @return whether the block is present
    */
   public boolean confirm(NativePath path, long idHigh, long idLow, long size, long removals) {

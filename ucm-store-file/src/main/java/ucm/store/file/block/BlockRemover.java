@@ -9,16 +9,15 @@ import ucm.api.BlockIds;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.format.FolderTree;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceLimit;
 
 /**
  * Removes the files of blocks on request. The files are removed on the thread of
- * {@link DeferredCleanup}, so that a file system that hangs does not hold the caller beyond its deadline.
+ * {@link Volumes#later}, so that a file system that hangs does not hold the caller beyond its deadline.
  * Thread-safe.
  */
-public record BlockRemover(
-    BlockFiles files, DirectoryHealth health, DeferredCleanup cleanup, long timeoutNanos) {
+public record BlockRemover(BlockFiles files, Volumes volumes, long timeoutNanos) {
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockRemover.class);
 
@@ -26,7 +25,7 @@ public record BlockRemover(
   public BitSet remove(BlockIds ids) {
     BitSet gone = new BitSet(ids.size());
     CountDownLatch done = new CountDownLatch(1);
-    cleanup.add(
+    volumes.later(
         () -> {
           try {
             removeAll(ids, gone);
@@ -51,7 +50,7 @@ public record BlockRemover(
     for (int i = 0; i < ids.size(); i++) {
       long high = ids.high(i);
       long low = ids.low(i);
-      if (health.isDown(high, low)) {
+      if (volumes.isDown(high, low)) {
         continue;
       }
       try {

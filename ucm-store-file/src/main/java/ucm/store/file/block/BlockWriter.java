@@ -15,7 +15,7 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 
 /**
  * Writes shards to files. A block whose shards come together is written in one go; one whose shards come apart,
@@ -39,8 +39,7 @@ public final class BlockWriter implements FileTask.Mover {
   private final FileStoreMetrics metrics;
   private final ThreadLocal<ShardIo> ios;
   private final LongSupplier clock;
-  private final DirectoryHealth health;
-  private final DeferredCleanup cleanup;
+  private final Volumes volumes;
 
   private final ConcurrentMap<BlockIds, BlockDraft> unfinished = new ConcurrentHashMap<>();
   // Drafts that found no room, until all of their shards were refused. Guarded by itself; the
@@ -53,15 +52,13 @@ public final class BlockWriter implements FileTask.Mover {
       FileStoreMetrics metrics,
       ThreadLocal<ShardIo> ios,
       LongSupplier clock,
-      DirectoryHealth health,
-      DeferredCleanup cleanup) {
+      Volumes volumes) {
     this.files = files;
     this.failures = failures;
     this.metrics = metrics;
     this.ios = ios;
     this.clock = clock;
-    this.health = health;
-    this.cleanup = cleanup;
+    this.volumes = volumes;
   }
 
   /** How many blocks are unfinished. */
@@ -273,11 +270,11 @@ public final class BlockWriter implements FileTask.Mover {
   public void giveUpDue(long now, long timeoutNanos) {
     for (BlockDraft draft : unfinished.values()) {
       if (now - draft.lastNanos() >= timeoutNanos
-          && !health.isDown(draft.idHigh, draft.idLow)
+          && !volumes.isDown(draft.idHigh, draft.idLow)
           && !endIfStored(draft)
-          && !cleanup.isFull()
+          && !volumes.isCleanupFull()
           && giveUp(draft, now, timeoutNanos)) {
-        cleanup.add(() -> discard(draft));
+        volumes.later(() -> discard(draft));
       }
     }
   }
@@ -288,13 +285,13 @@ public final class BlockWriter implements FileTask.Mover {
    */
   private boolean endIfStored(BlockDraft draft) {
     if (!files.index.contains(draft.idHigh, draft.idLow)
-        || cleanup.isFull()
+        || volumes.isCleanupFull()
         || !draft.giveUp(draft.lastNanos(), 0, null)) {
       return false;
     }
     metrics.presentBlocks.increment();
     ended(draft);
-    cleanup.add(() -> discard(draft));
+    volumes.later(() -> discard(draft));
     return true;
   }
 
@@ -340,6 +337,6 @@ public final class BlockWriter implements FileTask.Mover {
   }
 
   private void discard(BlockDraft draft) {
-    draft.discard(health.isDown(draft.idHigh, draft.idLow));
+    draft.discard(volumes.isDown(draft.idHigh, draft.idLow));
   }
 }

@@ -9,7 +9,7 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.thread.ShardWorkers;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceRefusedException;
 
 /**
@@ -46,7 +46,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
 
   private final boolean writes;
   private final Mover mover;
-  private final DirectoryHealth health;
+  private final Volumes volumes;
   private final LongSupplier clock;
   private final long startNanos;
   // Several workers may find it unset; any of their times will do.
@@ -60,12 +60,12 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
       Transfer transfer,
       boolean writes,
       Mover mover,
-      DirectoryHealth health,
+      Volumes volumes,
       LongSupplier clock) {
     super(id, transfer);
     this.writes = writes;
     this.mover = mover;
-    this.health = health;
+    this.volumes = volumes;
     this.clock = clock;
     this.startNanos = clock.getAsLong();
     this.starts = groups(transfer);
@@ -107,11 +107,11 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
       firstNanos = clock.getAsLong();
     }
     int directory = directory(group);
-    health.enter(directory);
-    StoreException refusal = health.refusal(directory);
+    volumes.enter(directory);
+    StoreException refusal = volumes.refusal(directory);
     RuntimeException fault = refusal == null ? move(from, to) : refusal;
     // Before the task can end: a caller that waited for it finds the breaker as it is now.
-    health.leave(directory, refusal == null, fault);
+    volumes.leave(directory, refusal == null, fault);
     if (refusal != null) {
       refuse(from, to, refusal);
     } else if (fault instanceof SpaceRefusedException) {
@@ -172,7 +172,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
   /** Ends what no worker has begun with of the blocks whose directory is down. */
   public void refuse() {
     for (int group = 0; group < size(); group++) {
-      StoreException why = health.refusal(directory(group));
+      StoreException why = volumes.refusal(directory(group));
       if (why != null && take(group)) {
         refuse(starts[group], starts[group + 1], why);
       }
@@ -182,7 +182,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
   /** Ends it when the directories of all its blocks are down; else ends nothing, and returns false. */
   public boolean refuseWhole() {
     for (int group = 0; group < size(); group++) {
-      if (health.refusal(directory(group)) == null) {
+      if (volumes.refusal(directory(group)) == null) {
         return false;
       }
     }
@@ -191,13 +191,13 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
   }
 
   private void refuse(int from, int to, StoreException why) {
-    health.refused(writes, to - from);
+    volumes.refused(writes, to - from);
     endRest(from, to, ShardOutcome.REFUSED, why);
   }
 
   private int directory(int group) {
     BlockIds ids = transfer().ids();
-    return health.directoryOf(ids.high(starts[group]), ids.low(starts[group]));
+    return volumes.directoryOf(ids.high(starts[group]), ids.low(starts[group]));
   }
 
   private boolean take(int group) {

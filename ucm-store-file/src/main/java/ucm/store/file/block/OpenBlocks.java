@@ -14,7 +14,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.Libc;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 
 /**
  * Open files of blocks that are loaded layer by layer, so that not every layer opens the file and
@@ -68,7 +68,7 @@ public final class OpenBlocks {
   private final FileOperations operations;
   private final BlockPaths paths;
   private final LongSupplier clock;
-  private final DeferredCleanup cleanup;
+  private final Volumes volumes;
   final int most = Math.min(MAX_KEPT, Libc.openFileLimit() / PARTS_OF_DESCRIPTORS);
 
   // Guarded by this; the one found longest ago comes first. Size is read without it.
@@ -78,11 +78,11 @@ public final class OpenBlocks {
 
   /** Keeps nothing yet. */
   public OpenBlocks(
-      FileOperations operations, BlockPaths paths, LongSupplier clock, DeferredCleanup cleanup) {
+      FileOperations operations, BlockPaths paths, LongSupplier clock, Volumes volumes) {
     this.operations = operations;
     this.paths = paths;
     this.clock = clock;
-    this.cleanup = cleanup;
+    this.volumes = volumes;
   }
 
   /** How many files are kept open. */
@@ -166,28 +166,28 @@ public final class OpenBlocks {
   }
 
   /** Has files closed that are idle; those of a directory that is down stay, as closing might hang. */
-  public void closeIdle(DirectoryHealth health, long now) {
+  public void closeIdle(long now) {
     List<OpenBlock> idle;
     synchronized (this) {
       idle =
           kept.values().stream()
               .filter(block -> closed || now - block.lastNanos >= IDLE_NANOS)
               .filter(block -> block.users == 0)
-              .filter(block -> !health.isDown(block.id.high(0), block.id.low(0)))
+              .filter(block -> !volumes.isDown(block.id.high(0), block.id.low(0)))
               .toList();
       idle.forEach(this::unlink);
     }
     if (!idle.isEmpty()) {
-      cleanup.add(() -> idle.forEach(this::close));
+      volumes.later(() -> idle.forEach(this::close));
     }
   }
 
   /** Has everything closed, and keeps nothing any more; but see {@link #closeIdle} for what stays. */
-  public void closeAll(DirectoryHealth health) {
+  public void closeAll() {
     synchronized (this) {
       closed = true;
     }
-    closeIdle(health, 0);
+    closeIdle(0);
   }
 
   private void close(OpenBlock block) {

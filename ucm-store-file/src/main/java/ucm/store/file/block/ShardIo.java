@@ -70,7 +70,7 @@ public final class ShardIo {
   /** Its last eight bytes. */
   long idLow;
 
-  /** What {@link BlockIndex#removals} said before its file was opened. */
+  /** What {@link KnownBlocks#removals} said before its file was opened. */
   long removals;
 
   /** What is wrong with the file of the block being read, or null. */

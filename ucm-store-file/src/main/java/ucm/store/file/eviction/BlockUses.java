@@ -1,62 +1,96 @@
 package ucm.store.file.eviction;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
-import ucm.store.file.block.BlockFiles;
+import ucm.platform.table.BlockTable;
+import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.FolderExecutor;
 
 /**
- * Records in {@link AccessTimeTable} when blocks were used, and writes that to their files. Where space
- * is kept these are look-ups, loads and dumps, of which the collector wants to know. Elsewhere they are
- * loads, which the file system would note otherwise, in the middle of the load. Thread-safe; to record
- * allocates nothing.
+ * When this process last used its blocks: a table in memory, so that a use costs no system call. From
+ * time to time {@link #flush} hands what is new to the files, whose access times other processes, and
+ * the next start, see. Where space is kept look-ups, loads and dumps are uses, of which the collector wants to
+ * know. Elsewhere loads are, which the file system would note otherwise, in the middle of the load.
+ *
+ * <p>The blocks of one call come root first, and the block at position i is recorded as used i
+ * nanoseconds earlier: so the leaves of a prefix are colder than its root. Calls do not tell all of it:
+ * later blocks of a prompt are dumped later, one by one, or are used while the engine or an upper stage
+ * has the earlier ones. So {@link #prompt} learns which block comes before which, and {@link #raise} has
+ * each count as used after those that follow it.
+ *
+ * <p>Bounded: a full table forgets a block whose use was handed on, or else any; it counts as used at the
+ * time before. Thread-safe; to record allocates only to grow.
  */
 public final class BlockUses {
+
+  /** What is a use. */
+  public enum Kind {
+    /** Nothing is: the file system notes uses, or none are noted. */
+    NONE,
+    LOADS,
+    ALL
+  }
 
   /** Listens to a transfer that is no use of its blocks, as when they are copied to another stage. */
   public static final ShardListener NO_USE = (transfer, shard, outcome) -> {};
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockUses.class);
+  private static final int MAX_BLOCKS = 1 << 18;
+  private static final int FIRST_BLOCKS = 1 << 10;
+  // Without a capacity the times of last use are not urgent; Linux writes one a day.
+  private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
 
-  private final BlockFiles files;
-  // Null where they are not recorded.
-  private final @Nullable AccessTimeTable recorded;
-  private final boolean isEachUse;
+  private final FileOperations files;
+  private final BlockPaths paths;
+  private final Kind kind;
   private final FolderExecutor executors;
   private final LongSupplier clock;
   private final long patienceNanos;
   // What is added to the clock to get the time since 1970.
   private final long wallOffsetNanos;
+  // A use is written to a file only when it was so much later than the one written before.
+  private final long leastNanos;
+
+  // Guarded by itself, as is what follows, by the entry of a block.
+  private final BlockTable blocks = new BlockTable(FIRST_BLOCKS);
+  private long[] times = new long[FIRST_BLOCKS];
+  // The time last written to the file; 0 for none.
+  private long[] told = new long[FIRST_BLOCKS];
+  private final BitSet isNew = new BitSet();
+  // The id of the block before it in its prompt, two words an entry, where it is known.
+  private long[] before = new long[2 * FIRST_BLOCKS];
+  private final BitSet hasBefore = new BitSet();
+  private int forgetNext;
 
   /**
-   * Begins.
+   * Knows of no use.
    *
-   * @param recorded where uses are recorded, or null
-   * @param isEachUse whether look-ups and dumps are recorded, too
    * @param patienceNanos how long after its use a block that has no file may still be being dumped
    */
   public BlockUses(
-      BlockFiles files,
-      @Nullable AccessTimeTable recorded,
-      boolean isEachUse,
+      FileOperations files,
+      BlockPaths paths,
+      Kind kind,
       FolderExecutor executors,
       LongSupplier clock,
       long patienceNanos) {
     this.files = files;
-    this.recorded = recorded;
-    this.isEachUse = isEachUse;
+    this.paths = paths;
+    this.kind = kind;
     this.executors = executors;
     this.clock = clock;
     this.patienceNanos = patienceNanos;
+    leastNanos = kind == Kind.ALL ? 0 : LEAST_BETWEEN_NOTES_NANOS;
     wallOffsetNanos = TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - clock.getAsLong();
   }
 
@@ -67,65 +101,179 @@ public final class BlockUses {
 
   /** See {@link ucm.api.Store#notePrompt}. */
   public void prompt(BlockIds ids) {
-    AccessTimeTable uses = recorded;
-    if (uses != null && isEachUse) {
-      uses.chain(ids);
+    if (kind != Kind.ALL) {
+      return;
+    }
+    synchronized (blocks) {
+      for (int i = 1; i < ids.size(); i++) {
+        int entry = entry(ids.high(i), ids.low(i));
+        before[2 * entry] = ids.high(i - 1);
+        before[2 * entry + 1] = ids.low(i - 1);
+        hasBefore.set(entry);
+      }
     }
   }
 
   /** Notes that blocks were looked up and found; they come root first. */
   public BitSet found(BlockIds ids, BitSet present) {
-    AccessTimeTable uses = recorded;
-    if (uses != null && isEachUse) {
-      uses.record(ids, present, wallNanos());
+    if (kind == Kind.ALL) {
+      long now = wallNanos();
+      synchronized (blocks) {
+        for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
+          record(ids.high(i), ids.low(i), now - i);
+        }
+      }
     }
     return present;
   }
 
   /** Notes that the blocks up to the last one were looked up and found; they come root first. */
   public int found(BlockIds ids, int last) {
-    AccessTimeTable uses = recorded;
-    if (uses != null && isEachUse) {
-      uses.record(ids, last + 1, wallNanos());
+    if (kind == Kind.ALL) {
+      record(ids, last + 1, wallNanos());
     }
     return last;
   }
 
-  /** Notes that the blocks of a transfer are moved, unless its listener is {@link #NO_USE}. */
+  /** Records the first blocks of a list. */
+  void record(BlockIds ids, int count, long nowNanos) {
+    synchronized (blocks) {
+      for (int i = 0; i < count; i++) {
+        record(ids.high(i), ids.low(i), nowNanos - i);
+      }
+    }
+  }
+
+  /** Notes that the blocks of a transfer, root first, are moved, unless its listener is {@link #NO_USE}. */
   public void moved(Transfer transfer, boolean isDump) {
-    AccessTimeTable uses = recorded;
-    if (uses != null && (isEachUse || !isDump) && !transfer.listener().equals(NO_USE)) {
-      uses.record(transfer, wallNanos());
+    boolean isUse = kind == Kind.ALL || (kind == Kind.LOADS && !isDump);
+    if (!isUse || transfer.listener().equals(NO_USE)) {
+      return;
+    }
+    long now = wallNanos();
+    BlockIds ids = transfer.ids();
+    synchronized (blocks) {
+      for (int i = 0; i < transfer.shardCount(); i++) {
+        if (i == 0 || ids.low(i) != ids.low(i - 1) || ids.high(i) != ids.high(i - 1)) {
+          record(ids.high(i), ids.low(i), now - i);
+        }
+      }
+    }
+  }
+
+  private int record(long idHigh, long idLow, long atNanos) {
+    int entry = entry(idHigh, idLow);
+    if (atNanos > times[entry]) {
+      times[entry] = atNanos;
+      isNew.set(entry, isNew.get(entry) || atNanos - told[entry] >= leastNanos);
+    }
+    return entry;
+  }
+
+  private int entry(long idHigh, long idLow) {
+    int entry = blocks.find(idHigh, idLow);
+    if (entry == BlockTable.NONE) {
+      if (blocks.size() == MAX_BLOCKS) {
+        forgetOne();
+      }
+      entry = blocks.put(idHigh, idLow);
+      if (entry >= times.length) {
+        times = Arrays.copyOf(times, 2 * times.length);
+        told = Arrays.copyOf(told, times.length);
+        before = Arrays.copyOf(before, 2 * times.length);
+      }
+      times[entry] = 0;
+      told[entry] = 0;
+      hasBefore.clear(entry);
+    }
+    return entry;
+  }
+
+  private void forgetOne() {
+    int entry = isNew.nextClearBit(forgetNext);
+    entry = entry < MAX_BLOCKS ? entry : isNew.nextClearBit(0);
+    entry = entry < MAX_BLOCKS ? entry : forgetNext;
+    blocks.remove(entry);
+    isNew.clear(entry);
+    forgetNext = (entry + 1) % MAX_BLOCKS;
+  }
+
+  /** Whether a block was used since the times were last written. */
+  boolean isNew(long idHigh, long idLow) {
+    synchronized (blocks) {
+      int entry = blocks.find(idHigh, idLow);
+      return entry != BlockTable.NONE && isNew.get(entry);
+    }
+  }
+
+  /** Has the blocks before those that were used since the last flush count as used after them. */
+  void raise() {
+    synchronized (blocks) {
+      // Blocks of a prompt have entries in its order: from its end each is raised once. The bound
+      // is
+      // for ids that a caller named in a circle.
+      int left = 4 * blocks.size();
+      for (int entry = isNew.length() - 1; entry >= 0; entry = isNew.previousSetBit(entry - 1)) {
+        int at = entry;
+        while (hasBefore.get(at) && left-- > 0) {
+          long high = before[2 * at];
+          long low = before[2 * at + 1];
+          int parent = blocks.find(high, low);
+          if (parent != BlockTable.NONE && times[parent] > times[at]) {
+            break;
+          }
+          at = record(high, low, times[at] + 1);
+        }
+      }
     }
   }
 
   /** Writes to the files what was recorded and is not written yet; each directory by itself. */
   public synchronized void flush() {
-    AccessTimeTable uses = recorded;
-    if (uses == null) {
-      return;
+    if (kind != Kind.NONE) {
+      raise();
+      executors.forEach(executors.all(), this::flush);
     }
-    uses.raise();
-    executors.forEach(
-        executors.all(),
-        directory -> {
-          NativePath path = new NativePath();
-          uses.drain(
-              (high, low) -> files.paths.directoryOf(high, low) == directory,
-              (high, low, atNanos) -> {
-                executors.step(directory);
-                return touch(files.paths.block(path, high, low), atNanos);
-              });
-        });
+  }
+
+  private void flush(int directory) {
+    NativePath path = new NativePath();
+    for (int entry = nextNew(0); entry >= 0; entry = nextNew(entry + 1)) {
+      long high;
+      long low;
+      long time;
+      synchronized (blocks) {
+        high = blocks.high(entry);
+        low = blocks.low(entry);
+        time = times[entry];
+        if (!isNew.get(entry) || paths.directoryOf(high, low) != directory) {
+          continue;
+        }
+        isNew.clear(entry);
+        told[entry] = time;
+      }
+      executors.step(directory);
+      if (!touch(paths.block(path, high, low), time)) {
+        synchronized (blocks) {
+          isNew.set(record(high, low, time));
+        }
+      }
+    }
+  }
+
+  private int nextNew(int from) {
+    synchronized (blocks) {
+      return isNew.nextSetBit(from);
+    }
   }
 
   /** Gives a block's file the time of its last use; false to be asked again. */
   private boolean touch(NativePath path, long atNanos) {
     try {
       // One that is not there is still being dumped, or removed.
-      return files.operations.touch(path, atNanos) || wallNanos() - atNanos > patienceNanos;
+      return files.touch(path, atNanos) || wallNanos() - atNanos > patienceNanos;
     } catch (FileException e) {
-      LOG.debug("{} cannot note the use of a block: {}", files.paths.store(), e.getMessage());
+      LOG.debug("{} cannot note the use of a block: {}", paths.store(), e.getMessage());
       return true;
     }
   }

@@ -5,6 +5,10 @@ import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -17,70 +21,211 @@ import ucm.store.file.block.BlockFiles;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.format.FolderTree.Folder;
 import ucm.store.file.format.FolderWalk;
-import ucm.store.file.health.FolderExecutor;
+import ucm.store.file.health.Volumes;
+import ucm.store.file.lease.CollectorLease;
+import ucm.store.file.lease.DeadWriters;
+import ucm.store.file.lease.WriterLease;
+import ucm.store.file.space.RememberedSpace;
 import ucm.store.file.space.SpaceLimit;
+import ucm.store.file.space.SpaceScan;
 
 /**
- * Wins back space: removes the blocks that were used longest ago, by the access times of their files.
+ * Manages the space of a store with a capacity, on a thread of its own: at start, then once in
+ * {@code gc_check_interval_sec}, and soon when a writer says that space runs short. In each
+ * round it writes to the files when their blocks were used and corrects the account; the one process
+ * that holds the lease also removes what dead writers left, and cold blocks. A directory that is down
+ * is left out, and one that hangs meanwhile does not keep the others from their turn; see {@link Volumes}.
  *
- * <p>A round begins when more than the threshold is used, or a file system is at its floor, and
- * removes {@code gc_recycle_percent} of what is used, or as much as leads below the threshold if
- * that is more. {@link Eviction} says which blocks these are. Directories that are down are left out.
- * As a block counts as used after those that follow it in a prompt ({@link AccessTimeTable}), the leaves
- * of a prompt go before its root.
+ * <p>Blocks go when more than the threshold is used, or a file system is at its floor: {@code
+ * gc_recycle_percent} of what is used, or as much as leads below the threshold if that is more. {@link
+ * Eviction} says which blocks these are. As a block counts as used after those that follow it in a prompt
+ * ({@link BlockUses}), the leaves of a prompt go before its root.
  *
  * <p>A block that this store is loading is left alone, as is one used since the times were last written
  * of uses. When another process loads it, a local file system keeps the bytes until its file is
  * closed; on NFS the other client gets ESTALE, which is a miss, as is every shard for which the file
  * is opened only after that.
  */
-public final class Collector implements Eviction.Blocks {
+public final class Collector implements Eviction.Blocks, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
+  // Pressure that a round could not relieve must not keep the disk busy with rounds.
+  private static final long OTHERS_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final BlockFiles files;
   private final SpaceLimit space;
   private final FileStoreConfig.Gc config;
-  private final FolderExecutor executors;
+  private final BlockUses uses;
+  private final FolderWalk walk;
+  private final Volumes volumes;
+  private final SpaceScan scan;
   private final Eviction eviction;
-  private final AccessTimeTable uses;
+  private final DeadWriters deadWriters;
+  private final CollectorLease lease;
+  private final RememberedSpace remembered;
   private final Supplier<Set<BlockIds>> loading;
+  private final @Nullable EvictionGuard guard;
   private final StoreMetrics.Counter runs;
   private final StoreMetrics.Counter removedBlocks;
   private final StoreMetrics.Counter removedBytes;
-  private final @Nullable EvictionGuard guard;
-  private volatile boolean running;
+  private final ReentrantLock round = new ReentrantLock();
+  private final Thread thread;
+  private final CountDownLatch firstRound = new CountDownLatch(1);
 
+  private volatile boolean holdsLease;
+  private volatile boolean isRemoving;
+
+  // Guarded by this; isPressed is read without it.
+  private volatile boolean isPressed;
+  private boolean closed;
+  // Whether the last round made room, so that another one at once is worth it; as isPressed.
+  private volatile boolean isUseful = true;
+
+  /**
+   * Makes no round yet.
+   *
+   * @param loading the blocks that are being loaded
+   * @param guard says which blocks may be removed; null for all
+   */
   public Collector(
+      FileStoreConfig config,
       BlockFiles files,
       SpaceLimit space,
-      FileStoreConfig.Gc config,
-      FolderWalk walk,
-      FolderExecutor executors,
-      AccessTimeTable uses,
+      BlockUses uses,
+      Volumes volumes,
+      WriterLease[] leases,
+      DeadWriters deadWriters,
       Supplier<Set<BlockIds>> loading,
       StoreMetrics metrics,
       @Nullable EvictionGuard guard) {
     this.files = files;
     this.space = space;
-    this.config = config;
-    this.executors = executors;
+    this.config = config.gc();
     this.uses = uses;
+    this.volumes = volumes;
+    this.deadWriters = deadWriters;
     this.loading = loading;
+    this.guard = guard;
+    walk = new FolderWalk(config.kind(), Math.max(1, this.config.concurrency() / leases.length));
+    scan = new SpaceScan(files.operations, space, walk, volumes, leases);
+    eviction = new Eviction(files.operations, walk, volumes, this);
+    lease = new CollectorLease(files.operations, files.paths);
+    remembered = new RememberedSpace(files.operations, files.paths);
+    thread = config.kind().newThread("gc", 0).unstarted(this::keep);
     runs = metrics.counter("gc_runs", "Rounds in which blocks were to be removed");
     removedBlocks = metrics.counter("gc_removed_blocks", "Blocks removed to win back space");
     removedBytes = metrics.counter("gc_removed_bytes", "Bytes won back");
-    this.guard = guard;
-    eviction = new Eviction(files.operations, walk, executors, this);
+    metrics.gauge(
+        "gc_running",
+        "1 while this process removes blocks to win back space, else 0",
+        () -> isRemoving ? 1 : 0);
+    metrics.gauge("used_bytes", "Bytes that all files take", space.used::used);
+    metrics.gauge(
+        "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
+  }
+
+  /** Restores what was used at the end of the last process, and starts. */
+  public void start() {
+    space.used.remember(remembered.read());
+    space.whenPressed(this::wake);
+    space.roundEnded(config.enable());
+    thread.start();
+  }
+
+  /** Makes a round soon. */
+  public void wake() {
+    if (!isPressed || space.isAwaited()) {
+      synchronized (this) {
+        isPressed = true;
+        notifyAll();
+      }
+    }
+  }
+
+  private void keep() {
+    try {
+      do {
+        makeRound();
+        firstRound.countDown();
+      } while (pause());
+    } catch (InterruptedException e) {
+      // Only close interrupts this thread.
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Waits for the next round; false when there will be none. */
+  private synchronized boolean pause() throws InterruptedException {
+    long interval = TimeUnit.SECONDS.toNanos(config.checkIntervalSec());
+    long start = System.nanoTime();
+    while (!closed) {
+      boolean isUrgent = isPressed && space.isAwaited() && (isUseful || space.isShared());
+      // Others cannot wake the one that collects.
+      boolean isSoon = isPressed || (holdsLease && space.isShared());
+      long soon = isSoon ? Math.min(SHORTEST_PAUSE_NANOS, interval) : interval;
+      long whole = isUrgent ? (holdsLease ? 0 : OTHERS_PAUSE_NANOS) : soon;
+      long left = whole - (System.nanoTime() - start);
+      if (left <= 0) {
+        return true;
+      }
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return false;
+  }
+
+  /** Makes a round now; one at a time. */
+  public void makeRound() {
+    round.lock();
+    try {
+      isPressed = false;
+      isUseful = false;
+      uses.flush();
+      scan.run();
+      if (walk.isStopped()) {
+        return;
+      }
+      BitSet held = lease.tryHold(volumes);
+      holdsLease = !held.isEmpty();
+      volumes.forEach(
+          held, directory -> deadWriters.sweep(directory, () -> volumes.step(directory)));
+      space.shared(hasOthers());
+      // Another process that has the lease makes room.
+      isUseful = config.enable() && (holdsLease ? makeRoom(held) : space.isShared());
+      remember(held);
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "{} cannot manage the space of storage_backends: {}", files.paths.store(), e.toString());
+    } finally {
+      round.unlock();
+      space.roundEnded(isUseful);
+    }
+  }
+
+  private boolean hasOthers() {
+    AtomicBoolean found = new AtomicBoolean();
+    volumes.forEach(
+        volumes.all(),
+        directory -> {
+          if (deadWriters.hasOthers(directory)) {
+            found.set(true);
+          }
+        });
+    return found.get();
+  }
+
+  private void remember(BitSet held) {
+    // In the first directory only.
+    volumes.forEach(held.get(0, 1), _ -> remembered.write(space.used.used()));
   }
 
   /**
-   * Makes a round if it is time for one.
+   * Removes blocks if it is time for that.
    *
    * @param directories where this process may remove something
    * @return whether there was nothing to do, or something was removed
    */
-  boolean run(BitSet directories) {
+  private boolean makeRoom(BitSet directories) {
     long used = space.used.used();
     double threshold = config.triggerThresholdRatio() * space.capacityBytes;
     BitSet pressed = space.takePressed();
@@ -95,16 +240,16 @@ public final class Collector implements Eviction.Blocks {
           Math.max(config.recyclePercent() * used, Math.max(used - threshold, (double) missing));
     } else {
       folders.removeIf(folder -> !pressed.get(folder.directory()));
-      long there = folders.stream().mapToLong(this::bytesIn).sum();
+      long there = folders.stream().mapToLong(one -> space.used.inFolder(one.slot())).sum();
       wanted = Math.max(config.recyclePercent() * there, 1);
     }
     runs.increment();
-    running = true;
+    isRemoving = true;
     long freed;
     try {
       freed = eviction.run(folders, (long) Math.ceil(wanted));
     } finally {
-      running = false;
+      isRemoving = false;
     }
     LOG.info(
         "{} removed blocks of {} bytes; {} of {} bytes are used",
@@ -115,13 +260,9 @@ public final class Collector implements Eviction.Blocks {
     return freed > 0;
   }
 
-  public boolean isRunning() {
-    return running;
-  }
-
   private List<Folder> folders(BitSet directories) {
     List<Folder> folders = Collections.synchronizedList(new ArrayList<>());
-    executors.forEach(
+    volumes.forEach(
         directories,
         directory ->
             space.tree.folders(files.operations, directory).stream()
@@ -131,15 +272,6 @@ public final class Collector implements Eviction.Blocks {
     synchronized (folders) {
       return new ArrayList<>(folders);
     }
-  }
-
-  private long bytesIn(Folder folder) {
-    return space.used.inFolder(folder.slot());
-  }
-
-  @Override
-  public boolean isGuarded() {
-    return guard != null;
   }
 
   @Override
@@ -185,5 +317,36 @@ public final class Collector implements Eviction.Blocks {
     removedBlocks.increment();
     removedBytes.add(block.bytes());
     return true;
+  }
+
+  /** Waits until it has made a round on its own, as it does when it starts; for tests. */
+  public void awaitFirstRound() throws InterruptedException {
+    firstRound.await();
+  }
+
+  public boolean holdsLease() {
+    return holdsLease;
+  }
+
+  /** Ends the thread, for as long as that takes, then gives the lease back. */
+  @Override
+  public void close() {
+    walk.stop();
+    synchronized (this) {
+      closed = true;
+      notifyAll();
+    }
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return;
+    }
+    lease.end();
+    uses.flush();
+    if (holdsLease) {
+      remember(volumes.all());
+    }
+    lease.release(volumes);
   }
 }

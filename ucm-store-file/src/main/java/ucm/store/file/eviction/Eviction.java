@@ -30,21 +30,19 @@ public record Eviction(
    *
    * @param slot of the folder, see {@link FolderTree}
    */
-  public record Block(int slot, long idHigh, long idLow, long bytes, long lastUseNanos) {}
+  public record Block(
+      int directory, int slot, long idHigh, long idLow, long bytes, long lastUseNanos) {}
 
   /** The blocks there are to remove. */
   public interface Blocks {
 
     /** Blocks that must stay for now; asked from time to time. */
-    Set<BlockIds> busy();
+    default Set<BlockIds> busy() {
+      return Set.of();
+    }
 
     /** Removes a block, unless it must stay; returns whether it was removed. */
     boolean remove(Block block, Set<BlockIds> busy);
-
-    /** Whether {@link #removable} has to be asked. */
-    default boolean isGuarded() {
-      return false;
-    }
 
     /** Those of some blocks that may be removed, in their order. May take its time. */
     default List<Block> removable(List<Block> coldest) {
@@ -52,20 +50,8 @@ public record Eviction(
     }
   }
 
-  // What must stay is asked once in this many removals.
-  private static final int REMOVALS_AT_ONCE = 64;
-  // So many are removed before a guard is asked about others.
-  private static final int GUARDED_AT_ONCE = 256;
-
-  private static BitSet directories(List<Folder> folders) {
-    BitSet directories = new BitSet();
-    folders.forEach(folder -> directories.set(folder.directory()));
-    return directories;
-  }
-
-  private static List<Folder> in(int directory, List<Folder> folders) {
-    return folders.stream().filter(folder -> folder.directory() == directory).toList();
-  }
+  // So many are removed before it is asked which others must stay.
+  private static final int REMOVALS_AT_ONCE = 256;
 
   /**
    * Removes blocks.
@@ -75,50 +61,37 @@ public record Eviction(
    * @return bytes won back
    */
   public long run(List<Folder> folders, long wanted) {
-    BitSet directories = directories(folders);
+    BitSet directories = new BitSet();
+    folders.forEach(folder -> directories.set(folder.directory()));
     Coldest[] found = new Coldest[directories.length()];
     Arrays.setAll(found, directory -> new Coldest(wanted));
     BitSet seen =
         executors.forEach(
             directories,
             directory ->
-                walk.forEach(in(directory, folders), folder -> show(folder, found[directory])));
+                walk.forEach(
+                    folders.stream().filter(folder -> folder.directory() == directory).toList(),
+                    folder -> show(folder, found[directory])));
     // Blocks of a directory that stopped answering would stay, and others with them.
     Coldest cold = new Coldest(wanted);
     seen.stream().forEach(directory -> found[directory].coldestFirst().forEach(cold::offer));
-    int[] directoryOf = new int[1 + folders.stream().mapToInt(Folder::slot).max().orElse(0)];
-    folders.forEach(folder -> directoryOf[folder.slot()] = folder.directory());
     List<Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
-    int step = blocks.isGuarded() ? GUARDED_AT_ONCE : Math.max(1, coldest.size());
-    for (int from = 0; from < coldest.size() && !walk.isStopped(); from += step) {
-      int to = Math.min(coldest.size(), from + step);
+    for (int from = 0; from < coldest.size() && !walk.isStopped(); from += REMOVALS_AT_ONCE) {
+      int to = Math.min(coldest.size(), from + REMOVALS_AT_ONCE);
       List<Block> some = blocks.removable(coldest.subList(from, to));
-      executors.forEach(
-          seen,
-          directory ->
-              remove(
-                  directory,
-                  some.stream().filter(block -> directoryOf[block.slot()] == directory).toList(),
-                  freed));
+      Set<BlockIds> busy = blocks.busy();
+      executors.forEach(seen, directory -> remove(directory, some, busy, freed));
     }
     return freed.get();
   }
 
-  private void remove(int directory, List<Block> coldest, AtomicLong freed) {
-    Set<BlockIds> busy = blocks.busy();
-    int n = 0;
-    for (Block block : coldest) {
-      if (walk.isStopped()) {
-        return;
+  private void remove(int directory, List<Block> some, Set<BlockIds> busy, AtomicLong freed) {
+    for (Block block : some) {
+      if (block.directory() == directory && !walk.isStopped()) {
+        freed.addAndGet(blocks.remove(block, busy) ? block.bytes() : 0);
+        executors.step(directory);
       }
-      if (++n % REMOVALS_AT_ONCE == 0) {
-        busy = blocks.busy();
-      }
-      if (blocks.remove(block, busy)) {
-        freed.addAndGet(block.bytes());
-      }
-      executors.step(directory);
     }
   }
 
@@ -131,7 +104,9 @@ public record Eviction(
           executors.step(folder.directory());
           if (cold.takes(lastUse) && BlockPaths.isBlockName(name)) {
             BlockIds id = BlockIds.ofHex(name);
-            cold.offer(new Block(folder.slot(), id.high(0), id.low(0), bytes, lastUse));
+            cold.offer(
+                new Block(
+                    folder.directory(), folder.slot(), id.high(0), id.low(0), bytes, lastUse));
           }
         });
   }

@@ -15,7 +15,7 @@ public final class DirectoryJob {
 
   private final String role;
   private final String what;
-  private final DirectoryExecutors executors;
+  private final Volumes volumes;
   private final IntPredicate job;
 
   // Guarded by this: where it is left to do, is being done, and is to be done again after that.
@@ -32,15 +32,15 @@ public final class DirectoryJob {
    * @param job does it on one directory, and ends early when that is down; returns whether nothing of
    *     it is left to do
    */
-  public DirectoryJob(String role, String what, DirectoryExecutors executors, IntPredicate job) {
+  public DirectoryJob(String role, String what, Volumes volumes, IntPredicate job) {
     this.role = role;
     this.what = what;
-    this.executors = executors;
+    this.volumes = volumes;
     this.job = job;
   }
 
   public synchronized void start() {
-    left.or(executors.all());
+    left.or(volumes.all());
     left.stream().forEach(this::begin);
   }
 
@@ -56,21 +56,18 @@ public final class DirectoryJob {
   private void begin(int directory) {
     if (!stopped) {
       running.set(directory);
-      executors.execute(role, directory, () -> run(directory));
+      volumes.execute(role, directory, () -> run(directory));
     }
   }
 
   private void run(int directory) {
     boolean done = false;
     try {
-      done = executors.health.refusal(directory) == null && job.test(directory);
+      done = volumes.refusal(directory) == null && job.test(directory);
     } catch (RuntimeException e) {
       LOG.warn(
-          "{}: {} failed, and is made up for later: {}",
-          executors.kind.name(),
-          what,
-          e.getMessage());
-      executors.health.failedInBackground(directory, e);
+          "{}: {} failed, and is made up for later: {}", volumes.kind.name(), what, e.getMessage());
+      volumes.failedInBackground(directory, e);
     } finally {
       ended(directory, done);
     }

@@ -1,6 +1,5 @@
 package ucm.store.file.health;
 
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -11,7 +10,7 @@ import ucm.store.file.config.KindMetrics;
 import ucm.store.file.config.StoreKind;
 
 /**
- * Whether the stage below a store of files may be used: a {@link DirectoryBreaker} of its own, by the rules
+ * Whether the stage below a store of files may be used: a {@link Breaker} of its own, by the rules
  * of {@code store_health}. It is fed by calls that fail, by silence, which is when calls are under way and
  * nothing was answered for as long as a probe may take, and by probes while it is open.
  *
@@ -23,11 +22,10 @@ public final class StageHealth implements AutoCloseable {
 
   private final String what;
   private final LongSupplier clock;
-  private final long timeoutNanos;
-  private final @Nullable DirectoryBreaker breaker;
+  private final Breaker.Rules rules;
+  private final Breaker breaker;
   // A probe that hangs holds one of two threads.
   private final TimeoutScheduler timer;
-  private final long intervalNanos;
   private final AtomicInteger calls = new AtomicInteger();
   private volatile long answeredNanos;
 
@@ -48,46 +46,32 @@ public final class StageHealth implements AutoCloseable {
       Runnable onUp) {
     this.what = what;
     this.clock = clock;
-    timeoutNanos = TimeUnit.SECONDS.toNanos(config.checkTimeoutS());
-    intervalNanos = TimeUnit.SECONDS.toNanos(config.checkIntervalS());
-    StoreMetrics own = new KindMetrics(kind, metrics);
-    DirectoryBreaker made =
-        !config.enabled()
-            ? null
-            : new DirectoryBreaker(
-                kind.name(),
-                0,
-                what,
-                new DirectoryHealth.Rules(
-                    intervalNanos, timeoutNanos, config.windowSize(), config.failureThreshold()),
-                probe,
-                new DirectoryBreaker.Reports(
-                    own.counter("tier_health_trips", "Times that the next stage was given up"),
-                    own.counter("tier_health_probes", "Probes of the next stage begun"),
-                    own.counter(
-                        "tier_health_probe_failures", "Probes of it that failed or were late"),
-                    _ -> {},
-                    _ -> onUp.run()));
+    rules = Breaker.Rules.of(config);
+    StoreMetrics own = rules.enabled() ? new KindMetrics(kind, metrics) : StoreMetrics.NONE;
+    Breaker.Counters counters =
+        new Breaker.Counters(
+            own.counter("tier_health_trips", "Times that the next stage was given up"),
+            own.counter("tier_health_probes", "Probes of the next stage begun"),
+            own.counter("tier_health_probe_failures", "Probes of it that failed or were late"));
+    Breaker made = new Breaker(kind.name(), what, rules, clock, probe, counters, () -> {}, onUp);
     breaker = made;
-    if (made != null) {
-      own.gauge(
-          "tier_health_state",
-          "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
-          () -> made.state().number);
-    }
+    own.gauge(
+        "tier_health_state",
+        "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
+        () -> made.state().number);
     timer = new TimeoutScheduler(kind, "tier-health", 2);
   }
 
   public void start() {
-    if (breaker != null) {
-      timer.every(timeoutNanos / CHECKS_PER_TIMEOUT, this::findSilence);
-      timer.every(intervalNanos, this::probe);
+    if (rules.enabled()) {
+      timer.every(rules.timeoutNanos() / CHECKS_PER_TIMEOUT, this::findSilence);
+      timer.every(rules.intervalNanos(), this::probe);
     }
   }
 
   /** Why the stage must not be used now, or null when it may be. */
   public @Nullable StoreException refusal() {
-    return breaker == null ? null : breaker.refusal();
+    return breaker.refusal();
   }
 
   /** A call is about to be made, which {@link #ended} must follow. */
@@ -106,9 +90,6 @@ public final class StageHealth implements AutoCloseable {
   public void ended(@Nullable RuntimeException fault) {
     answered();
     calls.decrementAndGet();
-    if (breaker == null) {
-      return;
-    }
     if (fault == null) {
       breaker.succeeded();
     } else {
@@ -118,28 +99,20 @@ public final class StageHealth implements AutoCloseable {
 
   /** How long the stage may take for one answer. */
   public long patienceNanos() {
-    return breaker == null ? Long.MAX_VALUE : timeoutNanos;
+    return rules.enabled() ? rules.timeoutNanos() : Long.MAX_VALUE;
   }
 
   private void findSilence() {
-    DirectoryBreaker known = breaker;
-    if (known == null) {
-      return;
-    }
-    String late = " did not answer within " + DirectoryHealth.seconds(timeoutNanos) + " s";
-    if (known.probing.lateIn(clock, timeoutNanos) >= 0) {
-      known.probeEnded(new StoreException("a probe" + late));
-    }
-    if (calls.get() > 0 && clock.getAsLong() - answeredNanos >= timeoutNanos) {
+    breaker.findLateProbe();
+    if (calls.get() > 0 && clock.getAsLong() - answeredNanos >= rules.timeoutNanos()) {
       answered();
-      known.failed(new StoreException(what + late));
+      breaker.failed(rules.late(what + " did not answer"));
     }
   }
 
   private void probe() {
-    DirectoryBreaker known = breaker;
-    if (known != null && known.refusal() != null) {
-      var _ = known.probe(clock.getAsLong());
+    if (breaker.refusal() != null) {
+      var _ = breaker.probe();
     }
   }
 

@@ -31,8 +31,6 @@ import ucm.store.file.health.FolderExecutor;
  */
 public final class CollectorLease implements AutoCloseable {
 
-  private record Lock(int fd, NativePath path) {}
-
   private static final Logger LOG = LoggerFactory.getLogger(CollectorLease.class);
   private static final String LOCK = "lock";
 
@@ -47,7 +45,7 @@ public final class CollectorLease implements AutoCloseable {
   private final List<Integer> order;
 
   // Guarded by this.
-  private final @Nullable Lock[] held;
+  private final @Nullable FileLock[] held;
   private final BitSet warned = new BitSet();
   private boolean closed;
 
@@ -56,7 +54,7 @@ public final class CollectorLease implements AutoCloseable {
     this.paths = paths;
     List<String> roots = paths.directories();
     order = IntStream.range(0, roots.size()).boxed().sorted(comparing(roots::get)).toList();
-    held = new Lock[roots.size()];
+    held = new FileLock[roots.size()];
   }
 
   /**
@@ -140,19 +138,20 @@ public final class CollectorLease implements AutoCloseable {
     if (fd < 0) {
       throw new FileException("open", path, Errno.ENOENT);
     }
-    boolean locked = false;
-    try {
-      locked = files.tryLock(fd, path);
-      if (locked) {
-        sign(fd, path);
-        locked = keep(directory, new Lock(fd, path));
-      }
-    } finally {
-      if (!locked) {
-        files.close(fd, path);
+    FileLock lock = FileLock.take(files, fd, path);
+    if (lock == null) {
+      return false;
+    }
+    sign(fd, path);
+    synchronized (this) {
+      if (!closed) {
+        held[directory] = lock;
+        return true;
       }
     }
-    return locked;
+    // The file system answered only after the lease was given back.
+    lock.close();
+    return false;
   }
 
   /** Names the holder of the lock; nothing depends on it. */
@@ -164,14 +163,6 @@ public final class CollectorLease implements AutoCloseable {
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
-  }
-
-  /** False when the file system answered only after the lease was given back. */
-  private synchronized boolean keep(int directory, Lock lock) {
-    if (!closed) {
-      held[directory] = lock;
-    }
-    return !closed;
   }
 
   private int create(NativePath path) {
@@ -191,18 +182,13 @@ public final class CollectorLease implements AutoCloseable {
   }
 
   private void release(int directory) {
-    Lock lock;
+    FileLock lock;
     synchronized (this) {
       lock = held[directory];
       held[directory] = null;
     }
-    if (lock == null) {
-      return;
-    }
-    try {
-      files.close(lock.fd(), lock.path());
-    } catch (FileException e) {
-      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    if (lock != null) {
+      lock.close();
     }
   }
 
@@ -221,7 +207,7 @@ public final class CollectorLease implements AutoCloseable {
   public static String holder(FileOperations files, String root) {
     String path = root + "/" + BlockPaths.GC + "/" + LOCK;
     String who = lastHolder(files, NativePath.of(path));
-    return switch (WriterLocks.lock(files, path)) {
+    return switch (FileLock.owner(files, path)) {
       case LIVING -> who;
       case DEAD -> "none";
       case UNKNOWN -> "cannot be asked; the last one known is " + who;

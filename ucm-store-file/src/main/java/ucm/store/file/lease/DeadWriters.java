@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
@@ -14,7 +15,7 @@ import ucm.platform.libc.NativePath;
 import ucm.platform.libc.SmallFile;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 
 /**
  * Removes what dead writers left: temporary files, then their {@link WriterLease}. Runs on
@@ -104,12 +105,9 @@ public final class DeadWriters {
   private boolean bury(int directory, String token, Runnable step) {
     NativePath lease = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS, token);
     // What is no file is no lease: it is left alone.
-    int fd = files.size(lease) < 0 ? FileOperations.ABSENT : files.openWrite(lease);
-    if (fd < 0) {
-      return true;
-    }
-    try {
-      if (!files.tryLock(fd, lease)) {
+    int fd = FileLock.open(files, lease);
+    try (@Nullable FileLock lock = fd < 0 ? null : FileLock.take(files, fd, lease)) {
+      if (lock == null) {
         return true;
       }
       int removed = 0;
@@ -128,8 +126,6 @@ public final class DeadWriters {
       LOG.warn(
           "{} cannot clear up after the dead writer {}: {}", paths.store(), token, e.getMessage());
       return false;
-    } finally {
-      files.close(fd, lease);
     }
   }
 
@@ -144,7 +140,7 @@ public final class DeadWriters {
           paths.store(),
           token,
           lease);
-    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(DirectoryHealth.PROBE)) {
+    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(Volumes.PROBE)) {
       return journal(fd, lease);
     }
     List<String> all =

@@ -16,10 +16,10 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.platform.thread.OwnThreads;
 import ucm.store.file.block.BlockFiles;
-import ucm.store.file.block.BlockIndex;
+import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 
 /**
  * Answers look-ups: from the index what it knows, from the disk the rest. A block of the index may
@@ -43,8 +43,8 @@ public final class BlockLookup implements AutoCloseable {
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final BlockFiles files;
-  private final BlockIndex index;
-  private final DirectoryHealth health;
+  private final KnownBlocks index;
+  private final Volumes volumes;
   private final FileStoreMetrics metrics;
   // No other process writes, so that a complete index knows what is absent.
   private final boolean exclusive;
@@ -59,10 +59,10 @@ public final class BlockLookup implements AutoCloseable {
 
   /** Starts no thread yet. */
   public BlockLookup(
-      BlockFiles files, DirectoryHealth health, FileStoreMetrics metrics, FileStoreConfig config) {
+      BlockFiles files, Volumes volumes, FileStoreMetrics metrics, FileStoreConfig config) {
     this.files = files;
     this.index = files.index;
-    this.health = health;
+    this.volumes = volumes;
     this.metrics = metrics;
     this.exclusive = config.isExclusive();
     this.concurrency = config.lookupConcurrency();
@@ -115,11 +115,11 @@ public final class BlockLookup implements AutoCloseable {
 
   /** The index knows blocks that cannot be loaded while their directory is down. */
   private void hideWhatIsDown(BlockIds ids, BitSet present) {
-    if (!health.isAnyDown()) {
+    if (!volumes.isAnyDown()) {
       return;
     }
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      if (health.hides(ids.high(i), ids.low(i))) {
+      if (volumes.hides(ids.high(i), ids.low(i))) {
         present.clear(i);
       }
     }
@@ -158,13 +158,13 @@ public final class BlockLookup implements AutoCloseable {
    * excludes is absent without a check where it is trusted.
    */
   private void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
-    boolean anyDown = health.isAnyDown();
+    boolean anyDown = volumes.isAnyDown();
     BitSet asked = new BitSet(ids.size());
     for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
       long high = ids.high(i);
       long low = ids.low(i);
       asked.set(
-          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low)));
+          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && volumes.hides(high, low)));
     }
     if (!asked.isEmpty()) {
       LookupBatch batch = LookupBatch.of(files.paths, ids, asked);
@@ -186,8 +186,8 @@ public final class BlockLookup implements AutoCloseable {
 
   /** The first block of a range whose directory is down, or its end. */
   private int firstHidden(BlockIds ids, int from, int to) {
-    int i = health.isAnyDown() ? from : to;
-    while (i < to && !health.hides(ids.high(i), ids.low(i))) {
+    int i = volumes.isAnyDown() ? from : to;
+    while (i < to && !volumes.hides(ids.high(i), ids.low(i))) {
       i++;
     }
     return i;
@@ -203,8 +203,8 @@ public final class BlockLookup implements AutoCloseable {
     }
     try {
       // One that has gone down since the caller looked has told only those that waited.
-      if (health.isAnyDown()) {
-        batch.giveUp(health::hides);
+      if (volumes.isAnyDown()) {
+        batch.giveUp(volumes::hides);
       }
       await(batch, runs);
     } catch (InterruptedException e) {
@@ -245,7 +245,7 @@ public final class BlockLookup implements AutoCloseable {
 
   /** A directory is not to be used any more: its blocks are absent to all callers that wait. */
   public void directoryIsDown() {
-    waiting.forEach(batch -> batch.giveUp(health::hides));
+    waiting.forEach(batch -> batch.giveUp(volumes::hides));
   }
 
   private void ask(LookupBatch batch, int directory) {
@@ -259,11 +259,11 @@ public final class BlockLookup implements AutoCloseable {
 
   private boolean isPresent(int directory, long high, long low) {
     try {
-      return health.beginLookup(directory) && files.isPresent(threadPath.get(), high, low);
+      return volumes.beginLookup(directory) && files.isPresent(threadPath.get(), high, low);
     } catch (FileException e) {
       // First: the failure may open the breaker, and then the caller goes on.
       metrics.lookupErrors.increment();
-      health.failed(directory, e);
+      volumes.failed(directory, e);
       if (seenErrors.add(e.errno())) {
         LOG.warn(
             "{} takes blocks for absent that it cannot look up: {}",
@@ -275,7 +275,7 @@ public final class BlockLookup implements AutoCloseable {
       LOG.error("{} failed to look up a block", files.paths.store(), e);
       return false;
     } finally {
-      health.endLookup();
+      volumes.endLookup();
     }
   }
 

@@ -10,13 +10,13 @@ import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
-import ucm.store.file.block.BlockIndex;
+import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.Volumes;
 
 /**
- * Fills the {@link BlockIndex} with the files that are there when the store opens, each directory by itself.
+ * Fills the {@link KnownBlocks} with the files that are there when the store opens, each directory by itself.
  * All scans together rest as long as they work, so that they take half a processor at the most. A scan
  * ends early when the index is full, the directory is down or the store closes; what it did not see, or
  * could not, is looked up on disk when it is asked for. Thread-safe.
@@ -32,16 +32,16 @@ public final class IndexScan {
   private final BlockFiles files;
   private final BlockPaths paths;
   private final FileStoreMetrics metrics;
-  private final DirectoryHealth health;
+  private final Volumes volumes;
   private final AtomicInteger left;
   private volatile boolean stopped;
 
   /** Has looked at nothing yet. */
-  public IndexScan(BlockFiles files, FileStoreMetrics metrics, DirectoryHealth health) {
+  public IndexScan(BlockFiles files, FileStoreMetrics metrics, Volumes volumes) {
     this.files = files;
     this.paths = files.paths;
     this.metrics = metrics;
-    this.health = health;
+    this.volumes = volumes;
     this.left = new AtomicInteger(paths.directories().size());
   }
 
@@ -148,7 +148,7 @@ public final class IndexScan {
     }
 
     private boolean goesOn() {
-      return !stopped && !files.index.hasForgotten() && health.refusal(directory) == null;
+      return !stopped && files.index.forgotten() == 0 && volumes.refusal(directory) == null;
     }
 
     private void rest() {
@@ -166,7 +166,7 @@ public final class IndexScan {
     private void failed(RuntimeException e) {
       if (!failed) {
         LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
-        health.failedInBackground(directory, e);
+        volumes.failedInBackground(directory, e);
       }
       failed = true;
     }

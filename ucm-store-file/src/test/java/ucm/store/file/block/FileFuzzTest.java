@@ -210,7 +210,7 @@ final class FileFuzzTest {
       LocalFileStore store = stores.open(settings);
       store.awaitSweep();
       store.awaitScan();
-      store.capacity().makeRound();
+      store.collector().makeRound();
       store.lookup(ids);
       assertThat(stores.load(store, ids).okCount()).as(name).isZero();
       StoredTree.directories(own).summarize(StoredTree.QUIET);
@@ -221,7 +221,7 @@ final class FileFuzzTest {
       stores.load(store, ids);
       damage(stores);
       stores.load(store, ids);
-      store.capacity().makeRound();
+      store.collector().makeRound();
       store.remove(ids);
       Thread closing = Thread.ofPlatform().start(store::close);
       assertThat(closing.join(TestStores.PATIENCE)).as("closed, %s", name).isTrue();

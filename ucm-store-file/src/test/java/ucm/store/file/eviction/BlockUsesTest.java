@@ -13,10 +13,15 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.ForwardingFileOperations;
+import ucm.platform.libc.NativePath;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.FolderExecutor;
 import ucm.testkit.BlockBytes;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
@@ -69,22 +74,37 @@ final class BlockUsesTest {
     assertThat(SmallSpace.usedAt(file(3))).isEqualTo(3);
   }
 
+  private final List<Long> told = new ArrayList<>();
+
+  /** Uses whose times are told to this test. */
+  private BlockUses uses(BlockUses.Kind kind) {
+    FileOperations listening =
+        new ForwardingFileOperations(files) {
+          @Override
+          public boolean touch(NativePath path, long atNanos) {
+            return told.add(atNanos);
+          }
+        };
+    BlockPaths paths = new BlockPaths("Local", List.of(directory.toString()), 3);
+    return new BlockUses(
+        listening, paths, kind, FolderExecutor.direct(1), System::nanoTime, Long.MAX_VALUE);
+  }
+
   @Test
   void tellsAFileAgainWhenAnHourHasPassed() {
-    AccessTimeTable uses = new AccessTimeTable(HOUR);
-    List<Long> told = new ArrayList<>();
+    BlockUses uses = uses(BlockUses.Kind.LOADS);
     for (long at : new long[] {HOUR, HOUR + 1, 2 * HOUR - 1, 2 * HOUR, 2 * HOUR + 1}) {
       uses.record(ids, 1, at);
-      uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
+      uses.flush();
     }
     assertThat(told).containsExactly(HOUR, 2 * HOUR);
   }
 
   @Test
   void toRaiseBlocksInACircleEnds() {
-    AccessTimeTable uses = new AccessTimeTable(0);
-    uses.chain(ids);
-    uses.chain(BlockIds.wrap(new long[] {7, 8, 1, 2}));
+    BlockUses uses = uses(BlockUses.Kind.ALL);
+    uses.prompt(ids);
+    uses.prompt(BlockIds.wrap(new long[] {7, 8, 1, 2}));
     uses.record(ids, 4, HOUR);
     uses.raise();
     assertThat(uses.isNew(1, 2)).isTrue();
@@ -92,23 +112,20 @@ final class BlockUsesTest {
 
   @Test
   void aUseOfALeafRaisesAllBlocksBeforeIt() {
-    AccessTimeTable uses = new AccessTimeTable(0);
+    BlockUses uses = uses(BlockUses.Kind.ALL);
     BlockIds prompt = BlockBytes.ids(5, 1 << 11);
-    uses.chain(prompt);
+    uses.prompt(prompt);
     uses.record(prompt.slice(2047, 2048), 1, HOUR);
-    uses.raise();
-    List<Long> told = new ArrayList<>();
-    uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
+    uses.flush();
     assertThat(told).hasSize(2048).doesNotHaveDuplicates().contains(HOUR, HOUR + 2047);
   }
 
   @Test
   void tellsOfTheLatestUseSinceItTold() {
-    AccessTimeTable uses = new AccessTimeTable(HOUR);
-    List<Long> told = new ArrayList<>();
+    BlockUses uses = uses(BlockUses.Kind.LOADS);
     uses.record(ids, 1, HOUR);
     uses.record(ids, 1, HOUR + 5);
-    uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
+    uses.flush();
     assertThat(told).containsExactly(HOUR + 5);
   }
 }

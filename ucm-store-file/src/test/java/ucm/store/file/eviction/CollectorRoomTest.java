@@ -48,7 +48,7 @@ final class CollectorRoomTest {
         BlockIds ids = BlockBytes.ids(100 + i, 8);
         stores.dump(store, ids).requireOk();
         assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(40 * FILE);
-        store.capacity().makeRound();
+        store.collector().makeRound();
         assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(28 * FILE);
         assertThat(stores.load(store, ids).ok()).as("what was dumped last").isTrue();
       }
@@ -100,11 +100,11 @@ final class CollectorRoomTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // More than any disk has.
       LocalFileStore store = stores.open(settings(1000, Map.of("local_min_free_gb", 1e9)));
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(names()).hasSize(BLOCKS);
       Map<Path, Integer> before = perDirectory();
       assertThat(stores.dumpShard(store, one, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
-      store.capacity().makeRound();
+      store.collector().makeRound();
       Map<Path, Integer> after = perDirectory();
       before.forEach((directory, blocks) -> after.merge(directory, -blocks, Integer::sum));
       assertThat(after.values().stream().filter(change -> change < 0)).hasSize(1);
@@ -124,7 +124,7 @@ final class CollectorRoomTest {
     filled(15);
     files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.open(files, System::nanoTime, settings(64, Map.of())).capacity().makeRound();
+      stores.open(files, System::nanoTime, settings(64, Map.of())).collector().makeRound();
       assertThat(names()).hasSize(BLOCKS);
       assertThat(stores.metrics.count("local_gc_runs")).isPositive();
       assertThat(stores.metrics.count("local_gc_removed_blocks")).isZero();

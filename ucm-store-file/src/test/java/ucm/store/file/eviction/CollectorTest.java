@@ -90,7 +90,7 @@ final class CollectorTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // 64 of 80 are used, which is above 0.7 of them; a quarter of 64 leads below.
       LocalFileStore store = stores.open(settings(80, Map.of("local_gc_recycle_percent", 0.25)));
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(names()).isEqualTo(expected);
       assertThat(stores.metrics.count("local_gc_runs")).isEqualTo(1);
       assertThat(stores.metrics.count("local_gc_removed_blocks")).isEqualTo(16);
@@ -106,7 +106,7 @@ final class CollectorTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       stores
           .open(settings(64, Map.of("local_gc_trigger_threshold_ratio", 0.25)))
-          .capacity()
+          .collector()
           .makeRound();
       assertThat(names()).hasSize(16);
     }
@@ -120,7 +120,7 @@ final class CollectorTest {
             Map.of("local_gc_trigger_threshold_ratio", 1), Map.of("local_gc_enable", false))) {
       try (TestStores stores = new TestStores(directory, LAYOUT)) {
         LocalFileStore store = stores.open(settings(BLOCKS, more));
-        store.capacity().makeRound();
+        store.collector().makeRound();
         assertThat(store.lookup(ids).cardinality()).isEqualTo(BLOCKS);
         assertThat(stores.metrics.count("local_gc_runs")).isZero();
       }
@@ -136,18 +136,18 @@ final class CollectorTest {
       LocalFileStore store =
           stores.open(new LibcFileOperations(), clock::get, settings(40, HALF_STAYS));
       // A round in the middle of a dump would find only some of its blocks.
-      store.capacity().awaitFirstRound();
+      store.collector().awaitFirstRound();
       stores.dump(store, prompt).requireOk();
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       stores.dump(store, other.slice(0, 8)).requireOk();
-      store.capacity().makeRound();
+      store.collector().makeRound();
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       assertThat(store.lookup(prompt).cardinality()).as("20 of 40 may stay").isEqualTo(12);
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       // The other was used earlier, and goes first now, from its end.
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       stores.dump(store, BlockBytes.ids(9, 6)).requireOk();
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       assertThat(store.lookupPrefix(other)).isEqualTo(1);
     }
@@ -162,7 +162,7 @@ final class CollectorTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store =
           stores.open(new LibcFileOperations(), clock::get, settings(1000, HALF_STAYS));
-      store.capacity().awaitFirstRound();
+      store.collector().awaitFirstRound();
       if (isNoted) {
         store.notePrompt(prompt);
       }
@@ -170,12 +170,12 @@ final class CollectorTest {
         clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
         stores.dump(store, prompt.slice(i, i + 1)).requireOk();
       }
-      store.capacity().makeRound();
+      store.collector().makeRound();
     }
     // A restart, as what was learnt of the prompt is in the times of its files.
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings(20, HALF_STAYS));
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(store.lookup(prompt).cardinality()).isEqualTo(10);
       assertThat(store.lookupPrefix(prompt)).isEqualTo(isNoted ? 9 : -1);
     }
@@ -188,7 +188,7 @@ final class CollectorTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store =
           stores.open(new LibcFileOperations(), clock::get, settings(40, HALF_STAYS));
-      store.capacity().awaitFirstRound();
+      store.collector().awaitFirstRound();
       store.notePrompt(prompt);
       stores.dump(store, prompt).requireOk();
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
@@ -196,7 +196,7 @@ final class CollectorTest {
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       // The engine has the first four on its device.
       assertThat(store.lookupPrefix(prompt.slice(4, 16))).isEqualTo(11);
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(15);
     }
   }
@@ -218,7 +218,7 @@ final class CollectorTest {
     assertThat(SmallSpace.usedAt(SmallSpace.file(directory, ids, 8))).isEqualTo(8);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings(20, Map.of()));
-      store.capacity().makeRound();
+      store.collector().makeRound();
       BitSet present = store.lookup(ids);
       assertThat(present.cardinality()).isEqualTo(14);
       assertThat(present.get(0, 8).cardinality()).isEqualTo(8);
@@ -258,7 +258,7 @@ final class CollectorTest {
       // So much that every block has to go.
       Path filler = SmallSpace.file(directory, ids, 0).resolveSibling("filler");
       Files.write(filler, new byte[(int) (2 * BLOCKS * FILE)]);
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(names()).containsExactly(ids.hex(3));
       goOn.countDown();
       TestStores.ended(load).requireOk();

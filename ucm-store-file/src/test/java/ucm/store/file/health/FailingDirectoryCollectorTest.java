@@ -78,7 +78,7 @@ final class FailingDirectoryCollectorTest {
     LocalFileStore store = stores.open(files.operations(), clock, settings);
     store.awaitScan();
     store.awaitSweep();
-    store.capacity().awaitFirstRound();
+    store.collector().awaitFirstRound();
     return store;
   }
 
@@ -90,7 +90,7 @@ final class FailingDirectoryCollectorTest {
     long end = System.nanoTime() + TestStores.PATIENCE.toNanos();
     while (!done.call()) {
       assertThat(System.nanoTime()).as("patience").isLessThan(end);
-      store.capacity().makeRound();
+      store.collector().makeRound();
     }
   }
 
@@ -103,12 +103,12 @@ final class FailingDirectoryCollectorTest {
       int there = blocks(failing);
       // Whatever touched the directory now would never come back.
       try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
-        store.capacity().makeRound();
+        store.collector().makeRound();
         assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
         assertThat(blocks(failing)).isEqualTo(there);
         files.heal(failing);
-        assertThat(store.health().probe(FAILING)).isTrue();
-        store.capacity().makeRound();
+        assertThat(store.volumes().probe(FAILING)).isTrue();
+        store.collector().makeRound();
         assertThat(blocks(failing)).as("the coldest go first").isZero();
         assertThat(blocks(healthy)).isEqualTo(8);
         assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(8.0 * FILE);
@@ -123,7 +123,7 @@ final class FailingDirectoryCollectorTest {
       LocalFileStore store = opened(stores, settings(32));
       try (FailingFiles.Hang hang = files.hang(failing, call::equals)) {
         fill();
-        Thread round = Thread.ofPlatform().start(store.capacity()::makeRound);
+        Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
         hang.awaitHeld(1);
         clock.advance(CHECK_TIMEOUT);
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
@@ -155,7 +155,7 @@ final class FailingDirectoryCollectorTest {
       LocalFileStore store = opened(stores, settings(32));
       try (FailingFiles.Hang hang = files.hang(failing, "stat"::equals)) {
         fill();
-        Thread round = Thread.ofPlatform().start(store.capacity()::makeRound);
+        Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
         hang.awaitHeld(1);
         goDown(store);
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
@@ -172,7 +172,7 @@ final class FailingDirectoryCollectorTest {
       LocalFileStore store = opened(stores, settings);
       try (FailingFiles.Hang hang = files.hang(failing, "stat"::equals)) {
         fill();
-        Thread round = Thread.ofPlatform().start(store.capacity()::makeRound);
+        Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
         hang.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
         assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
@@ -201,7 +201,7 @@ final class FailingDirectoryCollectorTest {
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(blocks(healthy));
       assertThat(lease).exists();
       files.heal(failing);
-      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.volumes().probe(FAILING)).isTrue();
       awaitGauge(stores, "local_index_complete", 1);
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
       Waiting.until("the sweep is made up for", () -> Files.notExists(lease));
@@ -218,8 +218,8 @@ final class FailingDirectoryCollectorTest {
 
   private static void goDown(LocalFileStore store) {
     for (int i = 0; i < 8; i++) {
-      store.health().failedInBackground(FAILING, new StoreException("failure " + i));
+      store.volumes().failedInBackground(FAILING, new StoreException("failure " + i));
     }
-    assertThat(store.health().refusal(FAILING)).isNotNull();
+    assertThat(store.volumes().refusal(FAILING)).isNotNull();
   }
 }

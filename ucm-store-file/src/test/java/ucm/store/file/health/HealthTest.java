@@ -133,15 +133,15 @@ final class HealthTest {
       LocalFileStore store = open(stores);
       stores.dump(store, failingIds).requireOk();
       trip(stores, store);
-      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.volumes().probe(FAILING)).isTrue();
       assertThat(stores.metrics.count("local_health_probe_failures")).isEqualTo(1);
       assertThat(store.lookupPrefix(failingIds)).as("the probe failed as well").isEqualTo(-1);
       try (FailingFiles.Hang hang = files.hang(failing, "syncData"::equals)) {
-        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(FAILING));
+        Thread prober = Thread.ofPlatform().start(() -> store.volumes().probe(FAILING));
         hang.awaitHeld(1);
         assertThat(stores.metrics.gauge("local_health_state")).as("half-open").isEqualTo(1);
         assertThat(outcome(stores.load(store, failingIds))).isEqualTo(ShardOutcome.REFUSED);
-        assertThat(store.health().probe(FAILING)).as("no second probe beside it").isFalse();
+        assertThat(store.volumes().probe(FAILING)).as("no second probe beside it").isFalse();
         hang.end();
         prober.join();
       }
@@ -168,13 +168,13 @@ final class HealthTest {
         Task waiting = load(store, failingIds, 2);
         TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, healthyIds);
         Task other = store.load(memory.transfer());
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         clock.advance(CHECK_TIMEOUT.minusNanos(1));
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         assertThat(stores.metrics.count("local_health_trips")).isZero();
         assertThat(waiting.check() || other.check()).as("all workers are held").isFalse();
         clock.advance(Duration.ofNanos(1));
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         assertThat(stores.metrics.count("local_health_late_operations")).isEqualTo(2);
         assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
         assertThat(waiting.check()).as("ended at once").isTrue();
@@ -189,7 +189,7 @@ final class HealthTest {
         }
       }
       files.heal(failing);
-      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.volumes().probe(FAILING)).isTrue();
       assertThat(stores.load(store, failingIds).ok()).isTrue();
     }
   }
@@ -204,9 +204,9 @@ final class HealthTest {
       try (FailingFiles.Hang hang = files.hang(failing, "size"::equals)) {
         Thread asking = Thread.ofPlatform().start(() -> store.lookup(failingIds));
         hang.awaitHeld(1);
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         clock.advance(CHECK_TIMEOUT);
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
         assertThat(store.lookupPrefix(failingIds)).as("does not hang").isEqualTo(-1);
         assertThat(stores.metrics.count("local_lookup_expiries")).isZero();
@@ -228,9 +228,9 @@ final class HealthTest {
         hang.awaitHeld(1);
         AtomicInteger last = new AtomicInteger();
         Thread other = Thread.ofPlatform().start(() -> last.set(store.lookupPrefix(healthyIds)));
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         clock.advance(CHECK_TIMEOUT);
-        store.health().findLateOperations();
+        store.volumes().findLateOperations();
         assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
         assertThat(other.join(TestStores.PATIENCE)).as("by another thread").isTrue();
         assertThat(last.get()).isEqualTo(7);
@@ -239,7 +239,7 @@ final class HealthTest {
         hang.end();
       }
       files.heal(failing);
-      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.volumes().probe(FAILING)).isTrue();
       assertThat(store.lookup(failingIds).cardinality()).isEqualTo(8);
     }
   }
@@ -255,7 +255,7 @@ final class HealthTest {
       Task held = load(store, failingIds, 0);
       hang.awaitHeld(1);
       try (FailingFiles.Hang probes = files.hang(failing, call -> true)) {
-        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(FAILING));
+        Thread prober = Thread.ofPlatform().start(() -> store.volumes().probe(FAILING));
         probes.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
         assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
@@ -280,7 +280,7 @@ final class HealthTest {
         assertThat(flushed.pendingBlocks()).as("not removed yet").isEqualTo(1);
       }
       files.heal(failing);
-      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.volumes().probe(FAILING)).isTrue();
       assertThat(store.flush(Duration.ZERO).pendingBlocks()).isZero();
       Waiting.until("the file is removed", () -> stores.temps().isEmpty());
     }
@@ -296,7 +296,7 @@ final class HealthTest {
       BlockIds fresh = idsIn(FAILING, BlockBytes.ids(82, 64));
       assertThat(outcome(dump(store, fresh))).isEqualTo(ShardOutcome.FAILED);
       for (int i = 0; i < 3; i++) {
-        assertThat(store.health().probe(FAILING)).isTrue();
+        assertThat(store.volumes().probe(FAILING)).isTrue();
       }
       assertThat(stores.metrics.count("local_health_probe_failures")).isZero();
       assertThat(stores.metrics.count("local_health_trips")).isZero();
@@ -315,10 +315,10 @@ final class HealthTest {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
       files.fail(failing, Errno.EIO, "readAt"::equals);
-      store.health().probe(FAILING);
-      store.health().probe(WELL);
+      store.volumes().probe(FAILING);
+      store.volumes().probe(WELL);
       assertThat(stores.metrics.gauge("local_health_state")).isZero();
-      store.health().probe(FAILING);
+      store.volumes().probe(FAILING);
       assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
       assertThat(stores.metrics.gauge("local_health_state_1")).isZero();
       assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
@@ -342,7 +342,7 @@ final class HealthTest {
       assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
       assertThat(stores.metrics.count("local_lookup_errors")).as("no more are made").isEqualTo(2);
       files.heal(failing);
-      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.volumes().probe(FAILING)).isTrue();
       assertThat(stores.metrics.gauge("local_health_state")).isZero();
       assertThat(failing).isEmptyDirectory();
     }

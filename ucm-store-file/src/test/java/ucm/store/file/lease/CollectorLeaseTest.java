@@ -30,17 +30,17 @@ final class CollectorLeaseTest {
     try (TestStores first = new TestStores(directory, LAYOUT);
         TestStores second = new TestStores(directory, LAYOUT)) {
       LocalFileStore holder = first.open(settings);
-      holder.capacity().awaitFirstRound();
+      holder.collector().awaitFirstRound();
       LocalFileStore waiting = second.open(settings);
-      waiting.capacity().awaitFirstRound();
+      waiting.collector().awaitFirstRound();
       second.dump(waiting, BlockBytes.ids(1, 15)).requireOk();
-      waiting.capacity().makeRound();
-      assertThat(holder.capacity().holdsLease()).isTrue();
-      assertThat(waiting.capacity().holdsLease()).isFalse();
+      waiting.collector().makeRound();
+      assertThat(holder.collector().holdsLease()).isTrue();
+      assertThat(waiting.collector().holdsLease()).isFalse();
       assertThat(SmallSpace.blocks(directory)).hasSize(15);
       holder.close();
-      waiting.capacity().makeRound();
-      assertThat(waiting.capacity().holdsLease()).isTrue();
+      waiting.collector().makeRound();
+      assertThat(waiting.collector().holdsLease()).isTrue();
       assertThat(SmallSpace.blocks(directory)).hasSize(10);
       assertThat(second.metrics.count("local_gc_removed_blocks")).isEqualTo(5);
     }
@@ -54,7 +54,7 @@ final class CollectorLeaseTest {
       LocalFileStore one = first.open(settings);
       LocalFileStore other = second.open(settings);
       first.dump(one, BlockBytes.ids(1, 12)).requireOk();
-      other.capacity().makeRound();
+      other.collector().makeRound();
       assertThat(second.metrics.gauge("local_used_bytes")).isEqualTo(12.0 * SmallSpace.FILE);
       assertThat(second.dumpShard(other, BlockBytes.ids(2, 12), 0).okCount()).isEqualTo(8);
     }
@@ -68,13 +68,13 @@ final class CollectorLeaseTest {
       assertThat(lines.readLine()).isEqualTo("true");
       LocalFileStore store = stores.open(capacity(100, Map.of()));
       store.awaitSweep();
-      store.capacity().makeRound();
-      assertThat(store.capacity().holdsLease()).isFalse();
+      store.collector().makeRound();
+      assertThat(store.collector().holdsLease()).isFalse();
       assertThat(stores.temps()).as("of the living writer").hasSize(1);
       process.destroyForcibly();
       assertThat(process.waitFor()).isEqualTo(137);
-      store.capacity().makeRound();
-      assertThat(store.capacity().holdsLease()).isTrue();
+      store.collector().makeRound();
+      assertThat(store.collector().holdsLease()).isTrue();
       assertThat(stores.temps()).isEmpty();
       assertThat(stores.metrics.count("local_orphan_files")).isEqualTo(1);
       assertThat(stores.in(".writers")).isEmpty();

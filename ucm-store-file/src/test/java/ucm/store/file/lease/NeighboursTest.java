@@ -99,10 +99,10 @@ final class NeighboursTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // First, so that it is the one that collects, from 70% on.
       LocalFileStore store = stores.open(SmallSpace.capacity(capacity, Map.of()));
-      store.capacity().makeRound();
+      store.collector().makeRound();
       try (NeighbourProcess second = new NeighbourProcess(directory, capacity);
           NeighbourProcess third = new NeighbourProcess(directory, capacity)) {
-        store.capacity().makeRound();
+        store.collector().makeRound();
         assertThat(second.ask("round")).endsWith(" 0");
         assertThat(third.ask("round")).endsWith(" 0");
         for (int round = 0; round < 20; round++) {
@@ -185,13 +185,13 @@ final class NeighboursTest {
         try (NeighbourProcess collector = new NeighbourProcess(directory, 30)) {
           assertThat(collector.ask("round")).startsWith("true ");
           LocalFileStore store = stores.open(SmallSpace.capacity(MANY, Map.of()));
-          store.capacity().makeRound();
-          assertThat(store.capacity().holdsLease()).isFalse();
+          store.collector().makeRound();
+          assertThat(store.collector().holdsLease()).isFalse();
           assertThat(collector.ask("rounds")).isEqualTo("begun");
           stores.dump(store, BlockBytes.ids(70 + round, 100)).requireOk();
           collector.kill();
-          store.capacity().makeRound();
-          assertThat(store.capacity().holdsLease()).isTrue();
+          store.collector().makeRound();
+          assertThat(store.collector().holdsLease()).isTrue();
           assertThat(NeighbourProcess.load(stores, store, BlockBytes.ids(70 + round, 100)))
               .endsWith(" 0 damaged");
           store.close();

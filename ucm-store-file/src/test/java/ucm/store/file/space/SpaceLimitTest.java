@@ -59,7 +59,7 @@ final class SpaceLimitTest {
           .isEqualTo(60.0 * FILE)
           .isEqualTo((double) SmallSpace.bytes(directory));
       assertThat(stores.metrics.gauge("local_capacity_bytes")).isEqualTo(1000.0 * FILE);
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(stores.metrics.gauge("local_used_bytes")).as("counted").isEqualTo(60.0 * FILE);
     }
     for (String name : List.of("a", "b", "c")) {
@@ -73,7 +73,7 @@ final class SpaceLimitTest {
     Files.write(gone.resolveSibling("1".repeat(32)), new byte[5000]);
     Files.write(gone.resolveSibling("2".repeat(32) + ".tmp"), new byte[1]);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.open(settings).capacity().makeRound();
+      stores.open(settings).collector().makeRound();
       assertThat(stores.metrics.gauge("local_used_bytes"))
           .isEqualTo(59.0 * FILE + 8192 + 8192 + 4096)
           .isEqualTo((double) SmallSpace.bytes(directory));
@@ -189,7 +189,7 @@ final class SpaceLimitTest {
       stores.dump(store, full).requireOk();
       assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
       Files.delete(SmallSpace.file(directory, full, 0));
-      store.capacity().makeRound();
+      store.collector().makeRound();
       assertThat(stores.dumpShard(store, late, 1).outcome(0))
           .as("there is room now, but the first layer is missing")
           .isEqualTo(ShardOutcome.REFUSED);
@@ -237,7 +237,7 @@ final class SpaceLimitTest {
               FaultyFiles.Call.WRITE,
               FaultyFiles.Call.CLOSE,
               FaultyFiles.Call.RENAME)) {
-        store.capacity().makeRound();
+        store.collector().makeRound();
         files.fail(call, files.count(call), Errno.EIO);
         TransferResult result = dumpAll(stores, store, BlockBytes.ids(call.name().hashCode(), 1));
         assertThat(result.outcome(0)).as("%s", call).isEqualTo(ShardOutcome.FAILED);

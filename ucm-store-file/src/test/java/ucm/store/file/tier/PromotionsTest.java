@@ -52,7 +52,7 @@ final class PromotionsTest {
       new Promotions(
           upper,
           lower,
-          new Staging(SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize()),
+          new TierMoves(SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize()),
           SmallSpace.LAYOUT.shardCount(),
           true,
           TierMetrics.of(LocalFileStore.KIND, metrics));

@@ -119,7 +119,7 @@ final class TierEvictionTest {
   void takesBlocksThatFindNoRoomToTheNextStage() throws Exception {
     LocalTier upper =
         tiers.open(TierFixture.capacity(BLOCKS / 2, Map.of("local_gc_enable", false)));
-    tiers.files.capacity().awaitFirstRound();
+    tiers.files.collector().awaitFirstRound();
     tiers.dump(upper, IDS).requireOk();
     assertThat(upper.flush(StoreFixture.PATIENCE)).isEqualTo(FlushResult.clean());
     assertThat(here()).isLessThanOrEqualTo(BLOCKS / 2);
@@ -132,7 +132,7 @@ final class TierEvictionTest {
   void takesLayersOfBlocksThatFindNoRoomToTheNextStage() throws Exception {
     LocalTier upper =
         tiers.open(TierFixture.capacity(BLOCKS / 2, Map.of("local_gc_enable", false)));
-    tiers.files.capacity().awaitFirstRound();
+    tiers.files.collector().awaitFirstRound();
     tiers.dumpShard(upper, IDS, 0).requireOk();
     tiers.dumpShard(upper, IDS, 1).requireOk();
     assertThat(upper.flush(StoreFixture.PATIENCE)).isEqualTo(FlushResult.clean());

@@ -49,7 +49,7 @@ final class TierFixture extends StoreFixture {
 
   /** Has the collector remove blocks that are not in use; a block used just now is left alone. */
   void collect() throws InterruptedException {
-    files.capacity().awaitFirstRound();
-    files.capacity().makeRound();
+    files.collector().awaitFirstRound();
+    files.collector().makeRound();
   }
 }

@@ -8,25 +8,26 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
-import ucm.store.file.health.DirectoryBreaker.State;
+import ucm.store.file.health.Breaker.State;
 
-final class DirectoryBreakerTest {
+final class BreakerTest {
 
   private final StoreMetrics.Counter ignored = StoreMetrics.NONE.counter("", "");
   private final AtomicInteger faults = new AtomicInteger();
   private final List<String> told = new ArrayList<>();
   private Runnable probe = () -> {};
-  private final DirectoryBreaker breaker = breaker(4, 2);
+  private final Breaker breaker = breaker(4, 2);
 
-  private DirectoryBreaker breaker(int windowSize, int threshold) {
-    return new DirectoryBreaker(
+  private Breaker breaker(int windowSize, int threshold) {
+    return new Breaker(
         "Test",
-        0,
         "directory",
-        new DirectoryHealth.Rules(1, 1, windowSize, threshold),
+        new Breaker.Rules(true, 1, 1, windowSize, threshold),
+        () -> 0,
         () -> probe.run(),
-        new DirectoryBreaker.Reports(
-            ignored, ignored, ignored, _ -> told.add("down"), _ -> told.add("up")));
+        new Breaker.Counters(ignored, ignored, ignored),
+        () -> told.add("down"),
+        () -> told.add("up"));
   }
 
   private void fail() {
@@ -90,13 +91,13 @@ final class DirectoryBreakerTest {
           breaker.succeeded();
           fail();
           assertThat(breaker.state()).isEqualTo(State.HALF_OPEN);
-          assertThat(breaker.probe(0)).as("no second one beside it").isFalse();
+          assertThat(breaker.probe()).as("no second one beside it").isFalse();
           failToProbe();
         };
-    assertThat(breaker.probe(0)).isTrue();
+    assertThat(breaker.probe()).isTrue();
     assertThat(breaker.state()).isEqualTo(State.OPEN);
     probe = () -> {};
-    assertThat(breaker.probe(0)).isTrue();
+    assertThat(breaker.probe()).isTrue();
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
     assertThat(breaker.refusal()).isNull();
     assertThat(told).containsExactly("down", "up");
@@ -105,14 +106,14 @@ final class DirectoryBreakerTest {
   @Test
   void ignoresAProbeThatBeganBeforeItOpened() {
     probe = this::open;
-    breaker.probe(0);
+    breaker.probe();
     assertThat(breaker.state()).isEqualTo(State.OPEN);
   }
 
   @Test
   void startsWithAnEmptyWindowOnceItHasClosed() {
     open();
-    breaker.probe(0);
+    breaker.probe();
     fail();
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
     fail();
@@ -122,9 +123,9 @@ final class DirectoryBreakerTest {
   @Test
   void countsProbesOfAnIdleDirectory() {
     probe = this::failToProbe;
-    breaker.probe(0);
+    breaker.probe();
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
-    breaker.probe(0);
+    breaker.probe();
     assertThat(breaker.state()).isEqualTo(State.OPEN);
   }
 
@@ -135,16 +136,16 @@ final class DirectoryBreakerTest {
         () -> {
           throw new LinkageError("broken");
         };
-    assertThat(breaker.probe(0)).isTrue();
+    assertThat(breaker.probe()).isTrue();
     assertThat(breaker.state()).isEqualTo(State.OPEN);
     probe = () -> {};
-    breaker.probe(0);
+    breaker.probe();
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
   }
 
   @Test
   void takesTheWholeWindowForAThresholdBeyondIt() {
-    DirectoryBreaker small = breaker(1, 5);
+    Breaker small = breaker(1, 5);
     small.failed(new StoreException("the only one"));
     assertThat(small.state()).isEqualTo(State.OPEN);
   }

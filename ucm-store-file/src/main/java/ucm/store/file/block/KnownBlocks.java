@@ -1,36 +1,35 @@
 package ucm.store.file.block;
 
-import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 import ucm.platform.table.ConcurrentBlockSet;
 
 /**
  * The blocks that this process knows to have a file.
  *
  * <p>What is here is a hint: another process may remove a file, which is found out when the block is
- * loaded, and then {@linkplain #remove dropped}. What is not here may still have a file. A full index
+ * loaded, and then {@linkplain #remove dropped}. What is not here may still have a file. A full table
  * forgets an id for each that comes, which then is merely looked up on disk again. Thread-safe; asking
- * takes no lock, unless others change the index at that moment, and no allocation.
+ * takes no lock, unless others change the table at that moment, and no allocation.
  */
-public final class BlockIndex {
+public final class KnownBlocks {
 
-  private final @Nullable ConcurrentBlockSet blocks;
-  private final AtomicLong forgotten = new AtomicLong();
+  private final ConcurrentBlockSet blocks;
+  private final boolean isOn;
   private volatile boolean scanned;
 
   /** An empty one that holds so many ids; with 0 it never knows any. */
-  public BlockIndex(int maxBlocks) {
-    blocks = maxBlocks == 0 ? null : new ConcurrentBlockSet(maxBlocks);
+  public KnownBlocks(int maxBlocks) {
+    blocks = new ConcurrentBlockSet(maxBlocks);
+    isOn = maxBlocks > 0;
   }
 
-  /** Whether there is an index at all. */
+  /** Whether it may know any. */
   public boolean isOn() {
-    return blocks != null;
+    return isOn;
   }
 
   /** Whether a block is known. */
   public boolean contains(long high, long low) {
-    return blocks != null && blocks.contains(high, low);
+    return blocks.contains(high, low);
   }
 
   /**
@@ -43,14 +42,12 @@ public final class BlockIndex {
 
   /** Adds a block that has a file. */
   public void add(long high, long low) {
-    if (blocks != null && blocks.add(high, low)) {
-      forgotten.incrementAndGet();
-    }
+    blocks.add(high, low);
   }
 
   /** Drops a block; returns whether it was known. */
   public boolean remove(long high, long low) {
-    return blocks != null && blocks.remove(high, low);
+    return blocks.remove(high, low);
   }
 
   /**
@@ -59,7 +56,7 @@ public final class BlockIndex {
    * that check, sees whether the file may have gone in between.
    */
   public long removals(long high, long low) {
-    return blocks == null ? 0 : blocks.removals(high, low);
+    return blocks.removals(high, low);
   }
 
   /** Says that all files that were there at the start are known. */
@@ -69,21 +66,16 @@ public final class BlockIndex {
 
   /** Whether every file is known that no other process wrote. */
   public boolean isComplete() {
-    return scanned && !hasForgotten();
-  }
-
-  /** Whether it had to forget a block. */
-  public boolean hasForgotten() {
-    return forgotten.get() > 0;
+    return scanned && forgotten() == 0;
   }
 
   /** How many blocks were forgotten for others. */
-  public long forgottenCount() {
-    return forgotten.get();
+  public long forgotten() {
+    return blocks.forgotten();
   }
 
   /** How many blocks are known. */
   public long size() {
-    return blocks == null ? 0 : blocks.size();
+    return blocks.size();
   }
 }

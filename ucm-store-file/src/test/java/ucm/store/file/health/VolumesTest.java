@@ -3,10 +3,12 @@ package ucm.store.file.health;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
@@ -15,43 +17,42 @@ import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.DirectoryBreaker.State;
-import ucm.store.file.health.DirectoryHealth.Rules;
+import ucm.store.file.health.Breaker.Rules;
+import ucm.store.file.health.Breaker.State;
 
 /** Operations and probes that take too long, in two directories. */
 @Timeout(60)
-final class DirectoryHealthTest {
+final class VolumesTest {
 
   // So long that only the tests find late operations.
   private static final long TIMEOUT_NANOS = Long.MAX_VALUE / 8;
-  private static final Rules RARELY = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 8, 2);
+  private static final Rules RARELY = new Rules(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 8, 2);
   private static final BlockPaths PATHS = new BlockPaths("Local", List.of("first", "second"), 3);
 
   private final AtomicLong clock = new AtomicLong();
   private final List<Integer> down = new ArrayList<>();
   private final CountDownLatch isDown = new CountDownLatch(1);
+  private final CountDownLatch isUp = new CountDownLatch(1);
   private final TimeoutScheduler timer = new TimeoutScheduler(LocalFileStore.KIND);
 
-  private DirectoryHealth health(Rules rules, LongSupplier time, Runnable probe) {
-    return new DirectoryHealth(
+  private Volumes health(Rules rules, LongSupplier time, Runnable probe) {
+    return new Volumes(
         LocalFileStore.KIND,
         PATHS,
         List.of(probe, () -> {}),
         rules,
+        TIMEOUT_NANOS,
         StoreMetrics.NONE,
         time,
         directory -> {
           down.add(directory);
           isDown.countDown();
-        });
-  }
-
-  private DirectoryExecutors executors(DirectoryHealth health) {
-    return new DirectoryExecutors(LocalFileStore.KIND, 2, health, System::nanoTime, TIMEOUT_NANOS);
+        },
+        directory -> isUp.countDown());
   }
 
   /** A thread that moves shards in a directory until it is told to leave. */
-  private static CountDownLatch entered(DirectoryHealth health, int directory) throws Exception {
+  private static CountDownLatch entered(Volumes health, int directory) throws Exception {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch leaves = new CountDownLatch(1);
     Thread.ofPlatform()
@@ -73,7 +74,7 @@ final class DirectoryHealthTest {
 
   @Test
   void countsALateOperationOnceAndNotItsResult() {
-    DirectoryHealth health = health(RARELY, clock::get, () -> {});
+    Volumes health = health(RARELY, clock::get, () -> {});
     health.enter(0);
     clock.addAndGet(TIMEOUT_NANOS - 1);
     health.findLateOperations();
@@ -92,7 +93,7 @@ final class DirectoryHealthTest {
 
   @Test
   void countsTheWorkersThatADirectoryHoldsWhichIsDown() throws Exception {
-    DirectoryHealth health = health(RARELY, clock::get, () -> {});
+    Volumes health = health(RARELY, clock::get, () -> {});
     CountDownLatch first = entered(health, 0);
     CountDownLatch other = entered(health, 1);
     var _ = health.beginLookup(0);
@@ -110,7 +111,7 @@ final class DirectoryHealthTest {
   @Test
   void doesNotTakeAnOperationForLateThatBeganWhileItWasLooking() throws Exception {
     AtomicBoolean isHeld = new AtomicBoolean();
-    List<DirectoryHealth> made = new ArrayList<>();
+    List<Volumes> made = new ArrayList<>();
     LongSupplier heldAfterRun =
         () -> {
           long now = clock.get();
@@ -120,8 +121,8 @@ final class DirectoryHealthTest {
           }
           return now;
         };
-    Rules strict = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
-    DirectoryHealth health = health(strict, heldAfterRun, () -> {});
+    Rules strict = new Rules(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
+    Volumes health = health(strict, heldAfterRun, () -> {});
     made.add(health);
     CountDownLatch leaves = entered(health, 0);
     isHeld.set(true);
@@ -138,7 +139,7 @@ final class DirectoryHealthTest {
   void takesALateProbeForFailedAndTheNextOneDecides() throws Exception {
     Semaphore begun = new Semaphore(0);
     Semaphore ends = new Semaphore(0);
-    DirectoryHealth health =
+    Volumes health =
         health(
             RARELY,
             clock::get,
@@ -166,9 +167,8 @@ final class DirectoryHealthTest {
   @Test
   void findsAnIdleDirectoryFailingAndWellAgainByItself() throws Exception {
     AtomicBoolean failing = new AtomicBoolean(true);
-    CountDownLatch isUp = new CountDownLatch(1);
-    Rules often = new Rules(1_000_000, TIMEOUT_NANOS, 8, 2);
-    DirectoryHealth health =
+    Rules often = new Rules(true, 1_000_000, TIMEOUT_NANOS, 8, 2);
+    Volumes health =
         health(
             often,
             System::nanoTime,
@@ -177,9 +177,8 @@ final class DirectoryHealthTest {
                 throw new StoreException("failing");
               }
             });
-    health.whenUp(directory -> isUp.countDown());
-    try (DirectoryExecutors executors = executors(health)) {
-      health.start(timer, executors);
+    try (health) {
+      health.start(timer);
       isDown.await();
       assertThat(down).containsExactly(0);
       failing.set(false);
@@ -191,14 +190,50 @@ final class DirectoryHealthTest {
 
   @Test
   void findsAHangingOperationByItself() throws Exception {
-    Rules strict = new Rules(Long.MAX_VALUE / 4, 4_000_000, 1, 1);
-    DirectoryHealth health = health(strict, System::nanoTime, () -> {});
-    try (DirectoryExecutors executors = executors(health)) {
-      health.start(timer, executors);
+    Rules strict = new Rules(true, Long.MAX_VALUE / 4, 4_000_000, 1, 1);
+    Volumes health = health(strict, System::nanoTime, () -> {});
+    try (health) {
+      health.start(timer);
       health.enter(0);
       isDown.await();
       assertThat(health.refusal(0)).hasMessageContaining("0.004 s");
       timer.close();
+    }
+  }
+
+  private static void breakTheFirst(int directory) {
+    if (directory == 0) {
+      throw new StackOverflowError("made up by the test");
+    }
+  }
+
+  @Test
+  void worksInADirectoryAgainAfterAnError() {
+    try (Volumes health = health(RARELY, clock::get, () -> {})) {
+      BitSet done = health.forEach(health.all(), VolumesTest::breakTheFirst);
+      assertThat(done.stream()).containsExactly(1);
+      done = health.forEach(health.all(), directory -> {});
+      assertThat(done.stream()).containsExactly(0, 1);
+      assertThat(health.refusal(0)).as("once is not often enough").isNull();
+      health.forEach(health.all(), VolumesTest::breakTheFirst);
+      assertThat(health.refusal(0))
+          .hasMessageContaining("first")
+          .hasMessageContaining("made up by the test");
+      assertThat(health.refusal(1)).isNull();
+      done = health.forEach(health.all(), directory -> {});
+      assertThat(done.stream()).as("left out while it is down").containsExactly(1);
+    }
+  }
+
+  @Test
+  void doesAtOnceWhatComesAfterTheLastCleanup() {
+    try (Volumes health = health(RARELY, clock::get, () -> {})) {
+      AtomicInteger done = new AtomicInteger();
+      health.later(done::incrementAndGet);
+      health.awaitCleanup();
+      assertThat(done).hasValue(1);
+      health.later(done::incrementAndGet);
+      assertThat(done).hasValue(2);
     }
   }
 }

@@ -1,15 +1,17 @@
 package ucm.store.file.health;
 
 import java.util.Arrays;
-import java.util.function.IntConsumer;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.store.file.config.FileStoreConfig;
 
 /**
- * Decides by results whether one directory may be used.
+ * Decides by results whether a directory, or the next stage, may be used.
  *
  * <pre>
  *   CLOSED --- threshold of the last results failed --- OPEN --- a probe begins --- HALF_OPEN
@@ -18,10 +20,11 @@ import ucm.api.StoreMetrics;
  * </pre>
  *
  * <p>Only a closed breaker lets work through, and only then do results of work count; from then on one
- * probe decides. There is never more than one probe: while one hangs, no other begins. Thread-safe;
- * reporting a success is one read while nothing has failed.
+ * probe decides. There is never more than one probe: while one hangs, no other begins. With {@code
+ * store_health.enabled: false} it stays closed. Thread-safe; reporting a success is one read while nothing
+ * has failed.
  */
-final class DirectoryBreaker {
+final class Breaker {
 
   /** Whether work is let through. */
   enum State {
@@ -37,23 +40,53 @@ final class DirectoryBreaker {
     }
   }
 
-  /** What breakers count, and whom they tell of a directory that is down or up again. */
-  record Reports(
+  /**
+   * What counts as failing.
+   *
+   * @param enabled false when nothing does
+   * @param intervalNanos time between two probes
+   * @param timeoutNanos how long a probe or an operation may take before it counts as failed
+   * @param windowSize how many of the last results are counted
+   * @param failureThreshold how many of them must have failed for it to be left alone
+   */
+  record Rules(
+      boolean enabled,
+      long intervalNanos,
+      long timeoutNanos,
+      int windowSize,
+      int failureThreshold) {
+
+    static Rules of(FileStoreConfig.Health config) {
+      return new Rules(
+          config.enabled(),
+          TimeUnit.SECONDS.toNanos(config.checkIntervalS()),
+          TimeUnit.SECONDS.toNanos(config.checkTimeoutS()),
+          config.windowSize(),
+          config.failureThreshold());
+    }
+
+    /** Says that something took too long. */
+    StoreException late(String what) {
+      return new StoreException(what + " within " + seconds(timeoutNanos) + " s");
+    }
+  }
+
+  /** What breakers count. */
+  record Counters(
       StoreMetrics.Counter trips,
       StoreMetrics.Counter probes,
-      StoreMetrics.Counter probeFailures,
-      IntConsumer onDown,
-      IntConsumer onUp) {}
+      StoreMetrics.Counter probeFailures) {}
 
-  private static final Logger LOG = LoggerFactory.getLogger(DirectoryBreaker.class);
+  private static final Logger LOG = LoggerFactory.getLogger(Breaker.class);
 
   private final String store;
-  private final int number;
-  private final String directory;
-  private final DirectoryHealth.Rules rules;
+  private final String what;
+  private final Rules rules;
+  private final LongSupplier clock;
   private final Runnable probe;
-  private final Reports reports;
-  final Operation probing = new Operation(Operation.Kind.PROBE);
+  private final Counters counters;
+  private final Runnable onDown;
+  private final Runnable onUp;
 
   // Guarded by this; state, failures and refusal are read without it.
   private final boolean[] failed;
@@ -63,25 +96,35 @@ final class DirectoryBreaker {
   private volatile @Nullable StoreException refusal;
   private @Nullable RuntimeException lastFault;
   private boolean isProbing;
+  private boolean isProbeLate;
+  private long probeBegan;
 
   /**
    * A closed breaker.
    *
-   * @param probe tries the directory out; throws when it does not work
+   * @param store who uses it, for messages
+   * @param what it decides about, for messages
+   * @param probe tries it out; throws when it does not work
+   * @param onDown is called when it is not to be used any more
+   * @param onUp is called when it may be used again
    */
-  DirectoryBreaker(
+  Breaker(
       String store,
-      int number,
-      String directory,
-      DirectoryHealth.Rules rules,
+      String what,
+      Rules rules,
+      LongSupplier clock,
       Runnable probe,
-      Reports reports) {
+      Counters counters,
+      Runnable onDown,
+      Runnable onUp) {
     this.store = store;
-    this.number = number;
-    this.directory = directory;
+    this.what = what;
     this.rules = rules;
+    this.clock = clock;
     this.probe = probe;
-    this.reports = reports;
+    this.counters = counters;
+    this.onDown = onDown;
+    this.onUp = onUp;
     this.failed = new boolean[rules.windowSize()];
   }
 
@@ -89,7 +132,7 @@ final class DirectoryBreaker {
     return state;
   }
 
-  /** Why the directory must not be used now, or null when it may be. Hot path. */
+  /** Why it must not be used now, or null when it may be. Hot path. */
   @Nullable StoreException refusal() {
     return refusal;
   }
@@ -114,22 +157,18 @@ final class DirectoryBreaker {
   }
 
   private void record(@Nullable RuntimeException fault) {
-    boolean opens;
+    StoreException opened;
     synchronized (this) {
-      opens = state == State.CLOSED && count(fault != null) && fault != null;
-      if (opens && fault != null) {
-        open(fault);
-      }
+      boolean opens = rules.enabled && state == State.CLOSED && count(fault != null);
+      opened = opens && fault != null ? open(fault) : null;
     }
-    if (opens) {
-      reports.trips.increment();
-      StoreException why = refusal;
+    if (opened != null) {
+      counters.trips.increment();
       LOG.warn(
-          "{}; look-ups there answer absent, loads and dumps are refused",
-          why == null ? store : why.getMessage());
-      reports.onDown.accept(number);
+          "{}; look-ups there answer absent, loads and dumps are refused", opened.getMessage());
+      onDown.run();
     } else if (fault != null) {
-      LOG.debug("{}: {} failed: {}", store, directory, fault.getMessage());
+      LOG.debug("{}: {} failed: {}", store, what, fault.getMessage());
     }
   }
 
@@ -146,53 +185,60 @@ final class DirectoryBreaker {
     return Math.min(rules.failureThreshold(), rules.windowSize());
   }
 
-  private void open(RuntimeException fault) {
+  private StoreException open(RuntimeException fault) {
     state = State.OPEN;
     Arrays.fill(failed, false);
     failures = 0;
-    refusal =
+    StoreException why =
         new StoreException(
             ("%s does not use %s for now: %s of at most %s last results were failures, the last"
                  + " one: %s; it is probed every %s s and used again when a probe goes well; find"
                  + " out what is wrong with it")
                 .formatted(
                     store,
-                    directory,
+                    what,
                     threshold(),
                     rules.windowSize(),
                     fault.getMessage(),
-                    DirectoryHealth.seconds(rules.intervalNanos())),
+                    seconds(rules.intervalNanos())),
             fault);
+    refusal = why;
+    return why;
+  }
+
+  static double seconds(long nanos) {
+    return TimeUnit.NANOSECONDS.toMillis(nanos) / 1000.0;
   }
 
   /**
-   * Probes the directory on the calling thread.
+   * Probes on the calling thread.
    *
    * @return false when a probe is under way, and no other was made
    */
-  boolean probe(long nowNanos) {
+  boolean probe() {
     synchronized (this) {
       if (isProbing) {
         return false;
       }
       isProbing = true;
+      isProbeLate = false;
+      probeBegan = clock.getAsLong();
       if (state == State.OPEN) {
         state = State.HALF_OPEN;
       }
     }
-    reports.probes.increment();
-    probing.begin(number, nowNanos);
+    counters.probes.increment();
     RuntimeException fault = null;
     try {
       probe.run();
     } catch (RuntimeException e) {
       fault = e;
     } catch (Error e) {
-      LOG.error("{}: the probe of {} threw", store, directory, e);
+      LOG.error("{}: the probe of {} threw", store, what, e);
       fault = new StoreException("a probe threw " + e, e);
     }
     // One found late was counted as failed, and the next one decides.
-    if (probing.end()) {
+    if (takeProbe()) {
       probeEnded(fault);
     }
     synchronized (this) {
@@ -201,10 +247,28 @@ final class DirectoryBreaker {
     return true;
   }
 
+  /** Counts a probe that takes too long as failed, once. */
+  void findLateProbe() {
+    boolean isLate;
+    synchronized (this) {
+      isLate = isProbing && clock.getAsLong() - probeBegan >= rules.timeoutNanos && takeProbe();
+    }
+    if (isLate) {
+      probeEnded(rules.late("a probe did not end"));
+    }
+  }
+
+  /** False when the probe under way was counted already. */
+  private synchronized boolean takeProbe() {
+    boolean isFirst = !isProbeLate;
+    isProbeLate = true;
+    return isFirst;
+  }
+
   /** A probe has ended, or takes too long; one that began before the breaker opened decides nothing. */
-  void probeEnded(@Nullable RuntimeException fault) {
+  private void probeEnded(@Nullable RuntimeException fault) {
     if (fault != null) {
-      reports.probeFailures.increment();
+      counters.probeFailures.increment();
     }
     boolean decides;
     synchronized (this) {
@@ -220,8 +284,8 @@ final class DirectoryBreaker {
     if (!decides) {
       record(fault);
     } else if (fault == null) {
-      LOG.info("{} uses {} again: a probe went well", store, directory);
-      reports.onUp.accept(number);
+      LOG.info("{} uses {} again: a probe went well", store, what);
+      onUp.run();
     }
   }
 }

@@ -1,0 +1,521 @@
+package ucm.store.file.health;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.WeakHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.IntConsumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
+import ucm.platform.thread.OwnThreads;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.KindMetrics;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.format.BlockPaths;
+
+/**
+ * The directories of {@code storage_backends}, each a volume that may fail or hang by itself: which may be used,
+ * by a {@link Breaker} each, and the threads of background work there. A breaker is fed by what the store reports
+ * of its own work, by operations that take longer than the timeout (while they do), and by probes at intervals.
+ *
+ * <p>While one is down, its blocks are absent to look-ups, and loads and dumps of them are refused; the
+ * others go on. No block moves to another directory meanwhile: where a block is follows from its id,
+ * for every process that uses the directories.
+ *
+ * <p>Background work has a thread for each piece of it, named by role and directory; there are few: in each
+ * directory one probe, scan, sweep and round of the collector at a time. A caller that has work done on several
+ * directories waits for each until it is done, its breaker opens, or the file system has not answered for some
+ * time; then the thread is left to end by itself, and its directory left out for as long as it is held. What no
+ * caller waits for, as closing files that are no longer read, one more thread does. Thread-safe.
+ */
+public final class Volumes implements FolderExecutor, AutoCloseable {
+
+  /** How the names of the probes' files begin. */
+  public static final String PROBE = "probe-";
+
+  private static final Logger LOG = LoggerFactory.getLogger(Volumes.class);
+  private static final int CHECKS_PER_TIMEOUT = 4;
+  private static final int MOST_LEFT = 1 << 16;
+  private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long KEPT_IDLE_SECONDS = 10;
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
+  /** One directory. */
+  private static final class Volume {
+
+    final Breaker breaker;
+    // When the background work in it last got an answer.
+    volatile long steppedNanos;
+    // The last work that a caller of forEach waited for.
+    volatile @Nullable Future<Boolean> last;
+
+    Volume(Breaker breaker) {
+      this.breaker = breaker;
+    }
+  }
+
+  final StoreKind kind;
+  private final BlockPaths paths;
+  private final Breaker.Rules rules;
+  private final long patienceNanos;
+  private final LongSupplier clock;
+  private final List<Volume> volumes = new ArrayList<>();
+  // Weak, because an operation goes with the thread that owns it.
+  private final Set<Operation> operations =
+      Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+  private final ThreadLocal<Operation> ownOperation = ThreadLocal.withInitial(this::newOperation);
+  private final OwnThreads own;
+  private final ThreadPoolExecutor threads;
+  private final OwnThreads cleaner;
+  private final ThreadPoolExecutor cleanup;
+  private final StoreMetrics.Counter lateOperations;
+  private final StoreMetrics.Counter refusedLoadShards;
+  private final StoreMetrics.Counter droppedDumpShards;
+  private final StoreMetrics.Counter lookupMisses;
+
+  /**
+   * All directories are taken for good; nothing is probed yet.
+   *
+   * @param onDown is called with a directory that is not to be used any more
+   * @param onUp is called with one that may be used again, by the thread that found out
+   */
+  public Volumes(
+      FileStoreConfig config,
+      FileOperations files,
+      BlockPaths paths,
+      StoreMetrics metrics,
+      LongSupplier clock,
+      IntConsumer onDown,
+      IntConsumer onUp) {
+    this(
+        config.kind(),
+        paths,
+        paths.directories().stream().map(directory -> probe(config, files, directory)).toList(),
+        Breaker.Rules.of(config.health()),
+        TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()),
+        new KindMetrics(config.kind(), metrics),
+        clock,
+        onDown,
+        onUp);
+  }
+
+  /** With a probe for each directory. */
+  Volumes(
+      StoreKind kind,
+      BlockPaths paths,
+      List<Runnable> probes,
+      Breaker.Rules rules,
+      long timeoutNanos,
+      StoreMetrics metrics,
+      LongSupplier clock,
+      IntConsumer onDown,
+      IntConsumer onUp) {
+    this.kind = kind;
+    this.paths = paths;
+    this.rules = rules;
+    this.clock = clock;
+    patienceNanos = rules.enabled() ? Math.min(rules.timeoutNanos(), timeoutNanos) : timeoutNanos;
+    own = kind.threads("background");
+    threads =
+        new ThreadPoolExecutor(
+            0,
+            Integer.MAX_VALUE,
+            KEPT_IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new SynchronousQueue<>(),
+            own,
+            new ThreadPoolExecutor.DiscardPolicy());
+    cleaner = kind.threads("cleanup");
+    cleanup =
+        new ThreadPoolExecutor(
+            1,
+            1,
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            cleaner,
+            (action, _) -> action.run());
+    refusedLoadShards =
+        metrics.counter("health_refused_load_shards", "Shards not loaded from a failing directory");
+    droppedDumpShards =
+        metrics.counter("health_dropped_dump_shards", "Shards not written to a failing directory");
+    lookupMisses =
+        metrics.counter("health_lookup_misses", "Blocks called absent, their directory is failing");
+    StoreMetrics shown = rules.enabled() ? metrics : StoreMetrics.NONE;
+    Breaker.Counters counters =
+        new Breaker.Counters(
+            shown.counter("health_trips", "Times that a breaker has opened"),
+            shown.counter("health_probes", "Probes begun"),
+            shown.counter("health_probe_failures", "Probes failed or late"));
+    lateOperations =
+        shown.counter("health_late_operations", "Loads, dumps and look-ups that took too long");
+    for (int i = 0; i < probes.size(); i++) {
+      int number = i;
+      String directory = paths.directories().get(i);
+      Breaker breaker =
+          new Breaker(
+              kind.name(),
+              directory,
+              rules,
+              clock,
+              probes.get(i),
+              counters,
+              () -> onDown.accept(number),
+              () -> onUp.accept(number));
+      volumes.add(new Volume(breaker));
+      if (probes.size() > 1) {
+        shown.gauge(
+            "health_state_" + i,
+            "Breaker of " + directory + ": 0 closed, 1 half-open, 2 open",
+            () -> breaker.state().number);
+      }
+    }
+    shown.gauge(
+        "health_state",
+        "Worst breaker: 0 closed, 1 half-open, 2 open",
+        () -> volumes.stream().mapToInt(one -> one.breaker.state().number).max().orElse(0));
+  }
+
+  /**
+   * A store that only looks up writes nothing, so its probe only reads. The file of another probe is in the
+   * folder of the writers' leases: one left by a process that died is removed from there by the next start,
+   * like the lease of a dead writer.
+   */
+  private static Runnable probe(FileStoreConfig config, FileOperations files, String directory) {
+    if (!config.isScheduler()) {
+      String name =
+          PROBE
+              + ProcessHandle.current().pid()
+              + "-"
+              + Long.toHexString(ThreadLocalRandom.current().nextLong());
+      String folder = directory + "/" + BlockPaths.WRITERS;
+      return new FileProbe(files, config.kind().name(), folder, name);
+    }
+    NativePath path = NativePath.of(directory + "/.");
+    return () -> {
+      if (files.size(path) == FileOperations.ABSENT) {
+        throw new StoreException("the directory " + directory + " is gone");
+      }
+    };
+  }
+
+  private Operation newOperation() {
+    Operation operation = new Operation();
+    operations.add(operation);
+    return operation;
+  }
+
+  /** Begins to probe, after one interval, and to search for operations that take too long. */
+  public void start(TimeoutScheduler timer) {
+    if (!rules.enabled()) {
+      return;
+    }
+    timer.every(rules.timeoutNanos() / CHECKS_PER_TIMEOUT, this::findLateOperations);
+    timer.every(
+        rules.intervalNanos(),
+        () -> all().stream().forEach(i -> execute("probe", i, () -> probe(i))));
+  }
+
+  /** Probes a directory on the calling thread; false when a probe is under way, and no other was made. */
+  boolean probe(int directory) {
+    return breaker(directory).probe();
+  }
+
+  Breaker.State state(int directory) {
+    return breaker(directory).state();
+  }
+
+  private Breaker breaker(int directory) {
+    return volumes.get(directory).breaker;
+  }
+
+  /** Finds operations and probes that take too long, each once. */
+  void findLateOperations() {
+    volumes.forEach(volume -> volume.breaker.findLateProbe());
+    for (Operation operation : operations()) {
+      int directory = operation.lateIn(clock, rules.timeoutNanos());
+      if (directory != Operation.NONE) {
+        lateOperations.increment();
+        breaker(directory).failed(rules.late("an operation did not end"));
+      }
+    }
+  }
+
+  private List<Operation> operations() {
+    synchronized (operations) {
+      return List.copyOf(operations);
+    }
+  }
+
+  /** Which directory a block is in. */
+  public int directoryOf(long idHigh, long idLow) {
+    return paths.directoryOf(idHigh, idLow);
+  }
+
+  /** Why a directory must not be used now, or null when it may be. Hot path. */
+  public @Nullable StoreException refusal(int directory) {
+    return breaker(directory).refusal();
+  }
+
+  /** Whether a block's directory must not be used now. */
+  public boolean isDown(long idHigh, long idLow) {
+    return refusal(directoryOf(idHigh, idLow)) != null;
+  }
+
+  /** Whether any directory must not be used now. */
+  public boolean isAnyDown() {
+    // Hot path: asked by each look-up.
+    for (int i = 0; i < volumes.size(); i++) {
+      if (refusal(i) != null) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * A worker begins with shards of a directory, or goes on with them after a {@link #pause}. To be called
+   * before it asks whether the directory is down: one that goes down counts the workers there.
+   */
+  public void enter(int directory) {
+    begin(directory, true);
+  }
+
+  private void begin(int directory, boolean movesShards) {
+    if (rules.enabled()) {
+      ownOperation.get().begin(directory, movesShards, clock);
+    }
+  }
+
+  /** The calling worker waits for something else than the file system, which is no fault of that. */
+  public void pause() {
+    var _ = ownOperation.get().end();
+  }
+
+  /**
+   * A worker is done.
+   *
+   * @param tried whether the file system was used
+   * @param fault what it failed with, or null
+   */
+  public void leave(int directory, boolean tried, @Nullable RuntimeException fault) {
+    // What took too long has been counted: its result is no news.
+    if (!ownOperation.get().end() || !tried) {
+      return;
+    }
+    if (fault == null) {
+      breaker(directory).succeeded();
+    } else {
+      failed(directory, fault);
+    }
+  }
+
+  /**
+   * The calling thread begins to look up a block, and is done with the one before.
+   *
+   * @return false when its directory is down, and the block counts as absent
+   */
+  public boolean beginLookup(int directory) {
+    if (refusal(directory) != null) {
+      lookupMisses.increment();
+      return false;
+    }
+    begin(directory, false);
+    return true;
+  }
+
+  /** Whether a block must be called absent, as its directory is down. */
+  public boolean hides(long idHigh, long idLow) {
+    boolean hidden = isDown(idHigh, idLow);
+    if (hidden) {
+      lookupMisses.increment();
+    }
+    return hidden;
+  }
+
+  /** The calling thread is done with its look-ups. */
+  public void endLookup() {
+    pause();
+  }
+
+  /**
+   * The file system failed. A look-up that went well is not reported: the kernel answers from memory about
+   * files that cannot be read any more.
+   */
+  public void failed(int directory, RuntimeException fault) {
+    if (VolumeFaults.isFault(fault)) {
+      breaker(directory).failed(fault);
+    }
+  }
+
+  /** Work in the background failed, or has waited for too long. */
+  public void failedInBackground(int directory, RuntimeException fault) {
+    if (!(fault instanceof FileException) || VolumeFaults.isFault(fault)) {
+      breaker(directory).failed(fault);
+    }
+  }
+
+  /** Counts shards that were refused. */
+  public void refused(boolean isDump, int shards) {
+    (isDump ? droppedDumpShards : refusedLoadShards).add(shards);
+  }
+
+  /** Workers that directories hold which are down, also those that are late. */
+  public int heldWorkers() {
+    return (int)
+        operations().stream()
+            .mapToInt(Operation::transfersIn)
+            .filter(directory -> directory != Operation.NONE && refusal(directory) != null)
+            .count();
+  }
+
+  /**
+   * Begins with some work at once, on a thread of its own; does nothing once this is closed.
+   *
+   * @param role names the thread meanwhile: {@code ucm-<store>-<role>-<number>}
+   */
+  public void execute(String role, int number, Runnable work) {
+    threads.execute(
+        () -> {
+          Thread.currentThread().setName(kind.thread(role, number));
+          work.run();
+        });
+  }
+
+  @Override
+  public BitSet all() {
+    BitSet all = new BitSet();
+    all.set(0, volumes.size());
+    return all;
+  }
+
+  @Override
+  public void step(int directory) {
+    volumes.get(directory).steppedNanos = clock.getAsLong();
+  }
+
+  @Override
+  public BitSet forEach(BitSet which, IntConsumer action) {
+    Map<Integer, Future<Boolean>> begun = new TreeMap<>();
+    for (int i = which.nextSetBit(0); i >= 0; i = which.nextSetBit(i + 1)) {
+      Future<Boolean> before = volumes.get(i).last;
+      if ((before == null || before.isDone()) && refusal(i) == null && !threads.isShutdown()) {
+        begun.put(i, begin(i, action));
+      }
+    }
+    Map<Integer, Future<Boolean>> awaited = new TreeMap<>(begun);
+    try {
+      while (!awaited.isEmpty()) {
+        await(awaited.values().iterator().next());
+        awaited
+            .entrySet()
+            .removeIf(entry -> entry.getValue().isDone() || isGivenUp(entry.getKey()));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    BitSet done = new BitSet();
+    begun.forEach(
+        (directory, task) ->
+            done.set(directory, task.state() == Future.State.SUCCESS && task.resultNow()));
+    return done;
+  }
+
+  private Future<Boolean> begin(int directory, IntConsumer action) {
+    step(directory);
+    FutureTask<Boolean> task = new FutureTask<>(() -> isDone(directory, action));
+    volumes.get(directory).last = task;
+    execute("directory", directory, task);
+    return task;
+  }
+
+  private boolean isDone(int directory, IntConsumer action) {
+    try {
+      action.accept(directory);
+      return true;
+    } catch (RuntimeException e) {
+      LOG.warn("{} cannot manage the space of storage_backends: {}", kind.name(), e.getMessage());
+      failedInBackground(directory, e);
+    } catch (Error e) {
+      LOG.error("{}: the work on a directory of storage_backends broke", kind.name(), e);
+      failedInBackground(directory, new StoreException("the work on the directory broke: " + e, e));
+    }
+    return false;
+  }
+
+  private void await(Future<Boolean> task) throws InterruptedException {
+    try {
+      task.get(Math.min(LONGEST_WAIT_NANOS, patienceNanos), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException | ExecutionException _) {
+      // The caller asks whether it is done.
+    }
+  }
+
+  private boolean isGivenUp(int directory) {
+    if (refusal(directory) != null) {
+      return true;
+    }
+    if (clock.getAsLong() - volumes.get(directory).steppedNanos < patienceNanos) {
+      return false;
+    }
+    failedInBackground(
+        directory,
+        new StoreException(
+            "the file system did not answer the collector for "
+                + Breaker.seconds(patienceNanos)
+                + " s"));
+    return true;
+  }
+
+  /**
+   * Has something done soon that may wait for a file system, by a thread that sees to one thing after the
+   * other; at once when {@link #awaitCleanup} was called. Bounded: a thread that finds {@link #isCleanupFull}
+   * comes back later.
+   *
+   * @param action must not throw
+   */
+  public void later(Runnable action) {
+    cleanup.execute(action);
+  }
+
+  /** Whether so much is left to do {@link #later} that no more should come for now. */
+  public boolean isCleanupFull() {
+    return cleanup.getQueue().size() >= MOST_LEFT;
+  }
+
+  /** Waits until everything is done that was to be done {@link #later}, as long as a file system takes for it. */
+  public void awaitCleanup() {
+    cleanup.shutdown();
+    cleaner.join(Duration.ofDays(365));
+  }
+
+  /** Begins nothing more, and ends the threads; one that the file system holds is left to end by itself. */
+  @Override
+  public void close() {
+    threads.shutdown();
+    if (!own.join(LONGEST_CLOSE)) {
+      LOG.warn("{}: a probe or the collector still waits for the file system", kind.name());
+    }
+  }
+}
