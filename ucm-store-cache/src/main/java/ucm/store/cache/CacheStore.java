@@ -122,14 +122,6 @@ public final class CacheStore extends AbstractStore {
   }
 
   @Override
-  public void prefetch(BlockIds ids) {
-    requireOpen();
-    if (cache != null) {
-      cache.prefetch(ids);
-    }
-  }
-
-  @Override
   public void notePrompt(BlockIds ids) {
     requireOpen();
     if (next != null) {

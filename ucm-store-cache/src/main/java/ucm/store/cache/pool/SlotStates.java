@@ -86,7 +86,7 @@ abstract class SlotStates extends PoolBlocks {
   /**
    * Asks for a shard in order to read it; takes a slot for it if it is not there.
    *
-   * @param waiter waits for a slot that is being filled; null when no result is wanted
+   * @param waiter waits for a slot that is being filled; null when none does
    * @param index what the waiter calls the shard
    * @param mayTake whether a slot may be taken
    * @return a {@link Reservation}

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,7 +49,6 @@ public final class CacheRuntime {
   private static final Logger LOG = LoggerFactory.getLogger(CacheRuntime.class);
   // Enough for threads that have nothing to wait for, on a machine that is busy.
   private static final Duration JOIN = Duration.ofSeconds(5);
-  private static final int MAX_PREFETCHES = 64;
 
   final CacheConfig config;
   final @Nullable Store next;
@@ -68,9 +66,6 @@ public final class CacheRuntime {
 
   /** Answers which blocks are here or in the next stage. */
   public final CacheLookup lookups;
-
-  // Prefetches that wait for the dispatcher.
-  private final AtomicInteger prefetches = new AtomicInteger();
 
   /**
    * Allocates the pool and starts the threads.
@@ -117,23 +112,6 @@ public final class CacheRuntime {
         buffer,
         config.policy().word(),
         engineDevice);
-  }
-
-  /** Reads blocks into the pool soon. Best effort: forgets what comes while enough is waiting. */
-  public void prefetch(BlockIds ids) {
-    Store store = next;
-    if (store == null || config.loadNextOnly() || ids.isEmpty()) {
-      return;
-    }
-    if (prefetches.incrementAndGet() > MAX_PREFETCHES) {
-      prefetches.decrementAndGet();
-      return;
-    }
-    dispatcher.submit(
-        () -> {
-          prefetches.decrementAndGet();
-          NextRead.prefetch(this, store, ids);
-        });
   }
 
   /** Makes a task, of which nothing begins. */

@@ -193,7 +193,6 @@ final class BackgroundTest {
       dump(cache, ids);
       next.nextDump().takeAll();
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-      cache.store.prefetch(ids);
       List<Thread> threads = cacheThreads();
       assertThat(threads).extracting(Thread::getName).contains("ucm-cache-dispatch-0");
       // Asleep until they are woken: not with a timeout, which would be a poll, but for the minute

@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -18,7 +16,6 @@ import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
-import ucm.testkit.fault.MemoryStore;
 
 final class LookupTest {
 
@@ -86,48 +83,6 @@ final class LookupTest {
   }
 
   @Test
-  void prefetchedBlocksAreServedWithoutTheNextStage() throws InterruptedException {
-    MemoryStore.Volume volume = new MemoryStore.Volume();
-    BlockIds ids = BlockBytes.ids(1, 4);
-    try (TestCache first = new TestCache(LAYOUT, new MemoryStore(volume), 32, Map.of())) {
-      first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    }
-    assertThat(volume.size()).isEqualTo(4);
-    try (TestCache second = new TestCache(LAYOUT, new MemoryStore(volume), 32, Map.of())) {
-      second.store.prefetch(BlockIds.empty());
-      second.store.prefetch(BlockBytes.ids(2, 100));
-      second.store.prefetch(ids);
-      // The dispatcher does its jobs in order, and this next stage loads on the thread that asks.
-      CountDownLatch done = new CountDownLatch(1);
-      second.opened().dispatcher.submit(done::countDown);
-      assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
-      for (int i = 0; i < 4; i++) {
-        volume.remove(ids, i);
-      }
-      assertThat(second.store.lookupPrefix(ids)).isEqualTo(3);
-      TransferMemory loaded = memory(ids);
-      second.store.load(loaded.transfer()).await(PATIENCE).requireOk();
-      loaded.check();
-      assertThat(second.metrics.count("cache_miss_shards")).isZero();
-      assertThat(second.pool().referenced()).isZero();
-    }
-  }
-
-  @Test
-  void prefetchTakesAtMostHalfOfThePool() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
-      BlockIds ids = BlockBytes.ids(1, 100);
-      next.has(ids);
-      cache.store.prefetch(ids);
-      cache.store.prefetch(ids.slice(50, 100));
-      HeldNext.Held read = next.nextLoad();
-      assertThat(read.transfer.shardCount()).isEqualTo(4);
-      read.serveAll();
-      next.letGo();
-    }
-  }
-
-  @Test
   void schedulerAsksTheNextStageAndMovesNothing() {
     BlockIds ids = BlockBytes.ids(1, 3);
     next.has(ids.slice(0, 2));
@@ -135,7 +90,6 @@ final class LookupTest {
       assertThat(cache.store.opened()).isNull();
       assertThat(cache.store.lookup(ids).stream()).containsExactly(0, 1);
       assertThat(cache.store.lookupPrefix(ids)).isEqualTo(1);
-      cache.store.prefetch(ids);
       assertThatThrownBy(() -> cache.store.load(memory(ids).transfer()))
           .isInstanceOf(StoreException.class)
           .hasMessageContaining("device_id");

@@ -7,8 +7,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -86,20 +84,6 @@ final class LostInNextTest {
     fillVolume();
     TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     requireLoads(cache.store, IDS);
-    requireDumpBringsItBack(cache);
-  }
-
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void blockThatWasPrefetched(boolean shared) throws InterruptedException {
-    fillVolume();
-    TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
-    cache.store.prefetch(IDS);
-    long deadline = System.nanoTime() + PATIENCE.toNanos();
-    while (!cache.pool().isComplete(IDS, 0) || !cache.pool().isComplete(IDS, 1)) {
-      assertThat(System.nanoTime()).as("prefetched").isLessThan(deadline);
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
-    }
     requireDumpBringsItBack(cache);
   }
 
