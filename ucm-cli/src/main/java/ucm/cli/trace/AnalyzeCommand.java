@@ -18,9 +18,9 @@ import ucm.lite.curve.AnalysisOptions;
 import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceAnalyzer;
 import ucm.lite.insight.TraceInsights;
-import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.policy.PolicySimulation;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.tier.KvModel;
@@ -91,7 +91,7 @@ public final class AnalyzeCommand extends CliCommand {
   @Override
   public void run() throws InterruptedException {
     CapacityList chosen = new CapacityList(capacities);
-    List<CachePolicy> simulated = chosenPolicies();
+    List<SimulatedPolicy> simulated = chosenPolicies();
     Optional<KvModel> model = models.model();
     UsageException.when(
         chosen.needsModel() && model.isEmpty(),
@@ -143,7 +143,7 @@ public final class AnalyzeCommand extends CliCommand {
 
   /** Simulates policies on a sample of the blocks; the hits are those estimated for the capacities. */
   private List<PolicyHits> estimate(
-      TraceSample part, List<CachePolicy> simulated, long[] capacities)
+      TraceSample part, List<SimulatedPolicy> simulated, long[] capacities)
       throws InterruptedException {
     SampleScale scale = part.scale();
     long[] scaled = Arrays.stream(capacities).map(scale::capacity).toArray();
@@ -167,15 +167,15 @@ public final class AnalyzeCommand extends CliCommand {
     return recording && options.exact() ? options.withRecording() : options;
   }
 
-  private List<CachePolicy> chosenPolicies() {
+  private List<SimulatedPolicy> chosenPolicies() {
     if (policies.stream().anyMatch(name -> name.equalsIgnoreCase("all"))) {
-      return List.of(CachePolicy.values());
+      return List.of(SimulatedPolicy.values());
     }
     return policies.stream().map(AnalyzeCommand::policy).distinct().toList();
   }
 
-  private static CachePolicy policy(String name) {
-    return CachePolicy.of(name)
+  private static SimulatedPolicy policy(String name) {
+    return SimulatedPolicy.of(name)
         .orElseThrow(
             () ->
                 new UsageException(

@@ -18,8 +18,8 @@ import ucm.lite.curve.LruCurve;
 import ucm.lite.curve.LruCurves;
 import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceSummary;
-import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.tier.KvModel;
 import ucm.lite.trace.TraceReadReport;
@@ -176,7 +176,7 @@ record AnalyzeReport(
   }
 
   private Table policyTable() {
-    List<CachePolicy> shown = policies.stream().map(PolicyHits::policy).distinct().toList();
+    List<SimulatedPolicy> shown = policies.stream().map(PolicyHits::policy).distinct().toList();
     Columns<Integer> columns =
         new Columns<Integer>().text("CAPACITY (BLOCKS)", c -> Figures.grouped(capacities[c]));
     for (int p = 0; p < shown.size(); p++) {
@@ -230,7 +230,7 @@ record AnalyzeReport(
     }
     for (PolicyHits simulated : policies) {
       TouchOrder order =
-          simulated.policy() == CachePolicy.OPTIMAL ? TouchOrder.LEAF_LAST : policyOrder;
+          simulated.policy() == SimulatedPolicy.OPTIMAL ? TouchOrder.LEAF_LAST : policyOrder;
       rows.add(new Row(simulated.policy().key(), order.key(), simulated.hits()));
     }
     return rows;

@@ -27,8 +27,8 @@ import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceSummary;
 import ucm.lite.insight.HotPrefix;
 import ucm.lite.insight.TraceInsights;
-import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.tier.ServingResult;
 import ucm.lite.trace.TraceReadReport;
@@ -170,7 +170,7 @@ public final class ReportPage {
   void policies(List<PolicyHits> policies) {
     Map<String, List<Object>> points = new LinkedHashMap<>();
     for (PolicyHits simulated : policies) {
-      if (simulated.policy() != CachePolicy.LRU) {
+      if (simulated.policy() != SimulatedPolicy.LRU) {
         points
             .computeIfAbsent(simulated.policy().key(), _ -> new ArrayList<>())
             .add(List.of(simulated.hits().capacityBlocks(), rate(simulated.hits().hitTokens())));

@@ -109,7 +109,7 @@ final class CudaDevice implements Device {
 
   @Override
   public DeviceStream stream(int marks) {
-    return stream(marks, CopyBatch.preferred());
+    return stream(marks, CudaBatch.preferred());
   }
 
   @Override
@@ -117,10 +117,10 @@ final class CudaDevice implements Device {
     if (!copyWays().contains(way)) {
       throw new DeviceException(this + " has no copies of the way " + way + ", only " + copyWays());
     }
-    return stream(marks, way == CopyWay.BATCH ? CopyBatch.supported() : Optional.empty());
+    return stream(marks, way == CopyWay.BATCH ? CudaBatch.supported() : Optional.empty());
   }
 
-  private DeviceStream stream(int marks, Optional<CopyBatch> batch) {
+  private DeviceStream stream(int marks, Optional<CudaBatch> batch) {
     synchronized (this) {
       requireOpen();
     }
@@ -130,7 +130,7 @@ final class CudaDevice implements Device {
 
   @Override
   public Set<CopyWay> copyWays() {
-    return CopyBatch.isSupported() ? EnumSet.allOf(CopyWay.class) : EnumSet.of(CopyWay.CALLS);
+    return CudaBatch.isSupported() ? EnumSet.allOf(CopyWay.class) : EnumSet.of(CopyWay.CALLS);
   }
 
   @Override

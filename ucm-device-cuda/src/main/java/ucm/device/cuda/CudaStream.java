@@ -18,7 +18,7 @@ import ucm.device.DeviceStream;
 
 /**
  * A CUDA stream and events on it. Copies below 1 MiB are collected and queued by one call where the
- * driver has that ({@link CopyBatch}), at the latest with the next mark or wait; the others by a call
+ * driver has that ({@link CudaBatch}), at the latest with the next mark or wait; the others by a call
  * each. The objects that JCuda wants are made once and pointed elsewhere for each call.
  *
  * <p>The stream does not wait for the default stream, as engines compute there. The events let their
@@ -38,7 +38,7 @@ final class CudaStream implements DeviceStream {
   private boolean closed;
 
   // Null where each copy is a call.
-  private final @Nullable CopyBatch batch;
+  private final @Nullable CudaBatch batch;
   private final Pointer host = new Pointer();
   private final CUdeviceptr onDevice = new CUdeviceptr();
   private final CUevent foreign = new CUevent();
@@ -46,7 +46,7 @@ final class CudaStream implements DeviceStream {
   private final CUDA_MEMCPY2D toHost = new CUDA_MEMCPY2D();
 
   /** On a thread for which the context is current. */
-  CudaStream(CudaDevice device, int marks, Optional<CopyBatch> batch) {
+  CudaStream(CudaDevice device, int marks, Optional<CudaBatch> batch) {
     this.device = device;
     this.batch = batch.orElse(null);
     this.marks = new CUevent[marks];

@@ -6,6 +6,6 @@ import ucm.lite.curve.CacheHits;
  * What a policy hits at one capacity.
  *
  * @param policy the policy
- * @param hits its hits; of {@link CachePolicy#OPTIMAL} a bound for all others
+ * @param hits its hits; of {@link SimulatedPolicy#OPTIMAL} a bound for all others
  */
-public record PolicyHits(CachePolicy policy, CacheHits hits) {}
+public record PolicyHits(SimulatedPolicy policy, CacheHits hits) {}

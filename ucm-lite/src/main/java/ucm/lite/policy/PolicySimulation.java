@@ -18,7 +18,7 @@ import ucm.lite.record.TouchOrder;
  * by itself, in parallel. The trace was read and its blocks were numbered once for all of them.
  *
  * <p>Memory: at most 70 bytes a distinct block for each thread, and 4 bytes a reference when {@link
- * CachePolicy#OPTIMAL} is among the policies. Immutable.
+ * SimulatedPolicy#OPTIMAL} is among the policies. Immutable.
  */
 public record PolicySimulation(RecordedTrace trace, TouchOrder order, int threads) {
   /**
@@ -26,7 +26,7 @@ public record PolicySimulation(RecordedTrace trace, TouchOrder order, int thread
    * thread is interrupted. The hits are in the order of the policies, each in the order of the
    * capacities.
    */
-  public List<PolicyHits> run(List<CachePolicy> policies, long... capacities)
+  public List<PolicyHits> run(List<SimulatedPolicy> policies, long... capacities)
       throws InterruptedException {
     for (long capacity : capacities) {
       if (capacity < 0) {
@@ -38,12 +38,12 @@ public record PolicySimulation(RecordedTrace trace, TouchOrder order, int thread
       throw new InterruptedException();
     }
     try (IntTape nextUses =
-            policies.contains(CachePolicy.OPTIMAL) ? OptimalBound.nextUses(trace) : null;
+            policies.contains(SimulatedPolicy.OPTIMAL) ? OptimalBound.nextUses(trace) : null;
         ExecutorService executor =
             Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("ucm-lite-simulation-", 0).factory())) {
       List<Callable<PolicyHits>> runs = new ArrayList<>();
-      for (CachePolicy policy : policies) {
+      for (SimulatedPolicy policy : policies) {
         for (long capacity : capacities) {
           runs.add(() -> new PolicyHits(policy, simulate(policy, capacity, nextUses)));
         }
@@ -58,9 +58,9 @@ public record PolicySimulation(RecordedTrace trace, TouchOrder order, int thread
     }
   }
 
-  private CacheHits simulate(CachePolicy policy, long capacity, @Nullable IntTape nextUses)
+  private CacheHits simulate(SimulatedPolicy policy, long capacity, @Nullable IntTape nextUses)
       throws InterruptedException {
-    if (nextUses != null && policy == CachePolicy.OPTIMAL) {
+    if (nextUses != null && policy == SimulatedPolicy.OPTIMAL) {
       OptimalBound bound = new OptimalBound(nextUses, capacity, trace.uniqueBlocks());
       trace.feed(bound);
       return bound.hits();

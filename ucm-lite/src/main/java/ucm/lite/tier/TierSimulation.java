@@ -3,7 +3,7 @@ package ucm.lite.tier;
 import java.util.Arrays;
 import java.util.function.BiConsumer;
 import ucm.lite.policy.BlockCache;
-import ucm.lite.policy.CachePolicy;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.SessionTracker;
@@ -80,7 +80,7 @@ public final class TierSimulation {
       caches[tier] = new BlockCache[counts[tier]];
       for (int c = 0; c < counts[tier]; c++) {
         caches[tier][c] =
-            CachePolicy.LRU.cache(capacities[tier], capacities[tier] == 0 ? 0 : blocks);
+            SimulatedPolicy.LRU.cache(capacities[tier], capacities[tier] == 0 ? 0 : blocks);
       }
     }
   }

@@ -1,9 +1,9 @@
 package ucm.lite.curve;
 
 import java.util.List;
-import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.policy.PolicySimulation;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
@@ -30,7 +30,7 @@ public final class Analyses {
 
   /** The hits of one policy at each capacity. */
   public static List<CacheHits> simulate(
-      RecordedTrace trace, CachePolicy policy, TouchOrder order, long... capacities)
+      RecordedTrace trace, SimulatedPolicy policy, TouchOrder order, long... capacities)
       throws InterruptedException {
     return new PolicySimulation(trace, order, 1)
         .run(List.of(policy), capacities).stream().map(PolicyHits::hits).toList();

@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.lite.policy.CachePolicy;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.GoldenTrace;
@@ -82,11 +82,11 @@ public class GoldenTraceTest {
             new CacheHits(capacity, Long.parseLong(row[3]), Long.parseLong(row[4]));
         TouchOrder order =
             row[1].equals(TouchOrder.LEAF_LAST.key()) ? TouchOrder.LEAF_LAST : TouchOrder.ROOT_LAST;
-        CachePolicy policy = CachePolicy.of(row[0]).orElseThrow();
+        SimulatedPolicy policy = SimulatedPolicy.of(row[0]).orElseThrow();
         assertThat(Analyses.simulate(recorded, policy, order, capacity))
             .as(String.join(",", row))
             .containsExactly(expected);
-        if (policy == CachePolicy.LRU) {
+        if (policy == SimulatedPolicy.LRU) {
           assertThat(analysis.lru(order).at(capacity))
               .as(String.join(",", row))
               .isEqualTo(expected);

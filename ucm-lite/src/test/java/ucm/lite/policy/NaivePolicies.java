@@ -24,7 +24,7 @@ public abstract class NaivePolicies {
     blocks.forEach(this::touch);
   }
 
-  static NaivePolicies of(CachePolicy policy, int capacity) {
+  static NaivePolicies of(SimulatedPolicy policy, int capacity) {
     return switch (policy) {
       case S3_FIFO -> new S3Fifo(capacity);
       default -> throw new IllegalArgumentException(policy.key());

@@ -30,12 +30,13 @@ class PolicySimulationTest {
       List<TraceRequest> trace = RandomTraces.chaotic(seed);
       long[] capacities = LongStream.rangeClosed(0, 13).toArray();
       try (RecordedTrace recorded = Analyses.record(trace)) {
-        for (CacheHits hits : Analyses.simulate(recorded, CachePolicy.FIFO, order, capacities)) {
+        for (CacheHits hits :
+            Analyses.simulate(recorded, SimulatedPolicy.FIFO, order, capacities)) {
           assertThat(hits)
               .as("fifo, seed %s", seed)
               .isEqualTo(NaiveCache.fifo(order, hits.capacityBlocks(), trace));
         }
-        for (CacheHits hits : Analyses.simulate(recorded, CachePolicy.LRU, order, capacities)) {
+        for (CacheHits hits : Analyses.simulate(recorded, SimulatedPolicy.LRU, order, capacities)) {
           assertThat(hits)
               .as("lru, seed %s", seed)
               .isEqualTo(NaiveCache.lru(order, hits.capacityBlocks(), trace));
@@ -46,7 +47,8 @@ class PolicySimulationTest {
 
   @ParameterizedTest
   @EnumSource(names = "S3_FIFO")
-  void otherPoliciesEqualThePapersWrittenPlainly(CachePolicy policy) throws InterruptedException {
+  void otherPoliciesEqualThePapersWrittenPlainly(SimulatedPolicy policy)
+      throws InterruptedException {
     for (int seed = 0; seed < TRACES; seed++) {
       for (TouchOrder order : TouchOrder.values()) {
         check(policy, order, RandomTraces.chaotic(seed), seed, 1, 2, 3, 5, 8, 13);
@@ -56,7 +58,11 @@ class PolicySimulationTest {
   }
 
   private static void check(
-      CachePolicy policy, TouchOrder order, List<TraceRequest> trace, int seed, long... capacities)
+      SimulatedPolicy policy,
+      TouchOrder order,
+      List<TraceRequest> trace,
+      int seed,
+      long... capacities)
       throws InterruptedException {
     try (RecordedTrace recorded = Analyses.record(trace)) {
       int blocks = recorded.uniqueBlocks();
@@ -90,7 +96,8 @@ class PolicySimulationTest {
       RecordedTrace trace, TouchOrder order, long[] capacities, String name)
       throws InterruptedException {
     List<PolicyHits> all =
-        new PolicySimulation(trace, order, 1).run(Arrays.asList(CachePolicy.values()), capacities);
+        new PolicySimulation(trace, order, 1)
+            .run(Arrays.asList(SimulatedPolicy.values()), capacities);
     int n = capacities.length;
     List<PolicyHits> bound = all.subList(all.size() - n, all.size());
     for (int i = 0; i < all.size(); i++) {
@@ -113,7 +120,7 @@ class PolicySimulationTest {
         }
         for (int capacity = 0; capacity <= 5; capacity++) {
           CacheHits bound =
-              Analyses.simulate(recorded, CachePolicy.OPTIMAL, TouchOrder.LEAF_LAST, capacity)
+              Analyses.simulate(recorded, SimulatedPolicy.OPTIMAL, TouchOrder.LEAF_LAST, capacity)
                   .getFirst();
           assertThat(bound.hitBlocks())
               .as("seed %s, capacity %s", seed, capacity)
@@ -126,7 +133,7 @@ class PolicySimulationTest {
   @Test
   void givesTheSameResultsOnSeveralThreads() throws InterruptedException {
     try (RecordedTrace trace = Analyses.record(RandomTraces.conversations(3, 500))) {
-      List<CachePolicy> policies = Arrays.asList(CachePolicy.values());
+      List<SimulatedPolicy> policies = Arrays.asList(SimulatedPolicy.values());
       long[] capacities = {0, 3, 50, 200, 1000};
       List<PolicyHits> one =
           new PolicySimulation(trace, TouchOrder.LEAF_LAST, 1).run(policies, capacities);
@@ -145,7 +152,7 @@ class PolicySimulationTest {
       PolicySimulation simulation = new PolicySimulation(recorded, TouchOrder.LEAF_LAST, 2);
 
       assertThatExceptionOfType(InterruptedException.class)
-          .isThrownBy(() -> simulation.run(List.of(CachePolicy.LRU), 10));
+          .isThrownBy(() -> simulation.run(List.of(SimulatedPolicy.LRU), 10));
     } finally {
       Thread.interrupted();
     }
@@ -157,16 +164,16 @@ class PolicySimulationTest {
       PolicySimulation simulation = new PolicySimulation(recorded, TouchOrder.LEAF_LAST, 1);
 
       assertThatIllegalArgumentException()
-          .isThrownBy(() -> simulation.run(List.of(CachePolicy.LRU), 5, -1));
+          .isThrownBy(() -> simulation.run(List.of(SimulatedPolicy.LRU), 5, -1));
     }
   }
 
   @Test
   void findsPoliciesByTheirKeys() {
-    for (CachePolicy policy : CachePolicy.values()) {
-      assertThat(CachePolicy.of(policy.key())).contains(policy);
+    for (SimulatedPolicy policy : SimulatedPolicy.values()) {
+      assertThat(SimulatedPolicy.of(policy.key())).contains(policy);
     }
-    assertThat(CachePolicy.of("S3-Fifo")).contains(CachePolicy.S3_FIFO);
-    assertThat(CachePolicy.of("clock")).isEmpty();
+    assertThat(SimulatedPolicy.of("S3-Fifo")).contains(SimulatedPolicy.S3_FIFO);
+    assertThat(SimulatedPolicy.of("clock")).isEmpty();
   }
 }

@@ -20,9 +20,9 @@ import ucm.lite.curve.TraceSummary;
 import ucm.lite.edit.GeneratorOptions;
 import ucm.lite.edit.TraceGenerator;
 import ucm.lite.insight.TraceInsights;
-import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.policy.PolicySimulation;
+import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.RandomTraces;
@@ -31,8 +31,12 @@ import ucm.lite.trace.TraceRequest;
 
 class TraceSampleTest {
 
-  private static final List<CachePolicy> POLICIES =
-      List.of(CachePolicy.FIFO, CachePolicy.LRU, CachePolicy.S3_FIFO, CachePolicy.OPTIMAL);
+  private static final List<SimulatedPolicy> POLICIES =
+      List.of(
+          SimulatedPolicy.FIFO,
+          SimulatedPolicy.LRU,
+          SimulatedPolicy.S3_FIFO,
+          SimulatedPolicy.OPTIMAL);
 
   @Test
   void isTheTraceUntilThereAreMoreBlocksThanAllowed() throws InterruptedException {

@@ -80,7 +80,7 @@ final class LowerTier {
 
   /** As {@link Store#notePrompt}. */
   void notePrompt(BlockIds ids) {
-    boolean _ =
+    var _ =
         ask(
             () -> {
               next.notePrompt(ids);
@@ -91,7 +91,7 @@ final class LowerTier {
 
   /** It was found to have a block, or was given it. */
   void had(long idHigh, long idLow) {
-    var _ = remembered.add(idHigh, idLow);
+    remembered.add(idHigh, idLow);
   }
 
   /** It was found to have some blocks. */

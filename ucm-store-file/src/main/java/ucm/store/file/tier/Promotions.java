@@ -33,7 +33,7 @@ final class Promotions {
 
   private final Store upper;
   private final LowerTier lower;
-  private final Staging staging;
+  private final TierMoves staging;
   private final int mostMoving;
   private final int blockShards;
   private final TierMetrics metrics;
@@ -52,7 +52,7 @@ final class Promotions {
   Promotions(
       Store upper,
       LowerTier lower,
-      Staging staging,
+      TierMoves staging,
       int blockShards,
       boolean admitsAll,
       TierMetrics metrics) {
@@ -93,9 +93,7 @@ final class Promotions {
     if (seen == null || shard > 0) {
       return seen == null;
     }
-    boolean isAgain = seen.contains(idHigh, idLow);
-    var _ = seen.add(idHigh, idLow);
-    return isAgain;
+    return !seen.add(idHigh, idLow);
   }
 
   private void offer(BlockIds id) {

@@ -147,11 +147,11 @@ public abstract class TieredStore extends AbstractStore
     LowerTier lower =
         new LowerTier(stage, watched, newWorkers("tier-lookup", LOOKUP_THREADS), timeoutNanos);
     long half = known.stagingBytes() / 2;
-    WriteBehind writes =
-        new WriteBehind(
+    TierWrites writes =
+        new TierWrites(
             files,
             lower,
-            new Staging(layout(), half),
+            new TierMoves(layout(), half),
             metrics,
             this::dumpFailed,
             this::flushFailed);
@@ -159,7 +159,7 @@ public abstract class TieredStore extends AbstractStore
         new Promotions(
             files,
             lower,
-            new Staging(layout(), half),
+            new TierMoves(layout(), half),
             layout().shardCount(),
             known.admitsAll(),
             metrics);
@@ -346,7 +346,7 @@ public abstract class TieredStore extends AbstractStore
 
   /** Has what was dumped written to the next stage, as far as time goes. */
   private void drain(Tiers both) {
-    WriteBehind writes = both.writes();
+    TierWrites writes = both.writes();
     try {
       if (both.lower().refusal() == null) {
         var _ = writes.await(writes.lastOffer(), timeToClose().toNanos());

@@ -22,7 +22,7 @@ record Tiers(
     Store upper,
     LowerTier lower,
     Promotions promotions,
-    WriteBehind writes,
+    TierWrites writes,
     boolean writesThrough,
     TierMetrics metrics,
     LongSupplier clock) {

@@ -7,7 +7,7 @@ import ucm.platform.eviction.LruOrder;
 import ucm.platform.eviction.S3FifoOrder;
 
 /** The eviction policies that can be simulated. */
-public enum CachePolicy {
+public enum SimulatedPolicy {
   /** First in, first out: the circular hand of the original UCM's buffer. */
   FIFO("fifo"),
   /** Least recently used first. */
@@ -23,7 +23,7 @@ public enum CachePolicy {
 
   private final String key;
 
-  CachePolicy(String key) {
+  SimulatedPolicy(String key) {
     this.key = key;
   }
 
@@ -33,7 +33,7 @@ public enum CachePolicy {
   }
 
   /** Finds a policy by its key, in any case. */
-  public static Optional<CachePolicy> of(String key) {
+  public static Optional<SimulatedPolicy> of(String key) {
     return Arrays.stream(values())
         .filter(policy -> policy.key.equals(key.toLowerCase(Locale.ROOT)))
         .findFirst();

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>For the thread that owns the stream. Adding a copy allocates nothing; a call some objects.
  */
-final class CopyBatch implements AutoCloseable {
+final class CudaBatch implements AutoCloseable {
 
   /** {@code -Ducm.cuda.batch_copies=false} has each copy queued by a call of its own. */
   static final String PROPERTY = "ucm.cuda.batch_copies";
@@ -30,7 +30,7 @@ final class CopyBatch implements AutoCloseable {
   private static final int ATTRIBUTES_BYTES = 24;
   private static final int IN_STREAM_ORDER = 1;
 
-  private static final Logger LOG = LoggerFactory.getLogger(CopyBatch.class);
+  private static final Logger LOG = LoggerFactory.getLogger(CudaBatch.class);
   private static final Optional<Function> CALL = find();
 
   private final Function call;
@@ -43,7 +43,7 @@ final class CopyBatch implements AutoCloseable {
   private final MemorySegment failed = arena.allocate(ValueLayout.JAVA_LONG);
   private int count;
 
-  private CopyBatch(Function call) {
+  private CudaBatch(Function call) {
     this.call = call;
     attributes.set(ValueLayout.JAVA_INT, 0, IN_STREAM_ORDER);
   }
@@ -54,12 +54,12 @@ final class CopyBatch implements AutoCloseable {
   }
 
   /** A batch for a stream; empty where the driver has none. */
-  static Optional<CopyBatch> supported() {
-    return CALL.map(CopyBatch::new);
+  static Optional<CudaBatch> supported() {
+    return CALL.map(CudaBatch::new);
   }
 
   /** As {@link #supported}; empty also where the property says no. */
-  static Optional<CopyBatch> preferred() {
+  static Optional<CudaBatch> preferred() {
     return "false".equals(System.getProperty(PROPERTY)) ? Optional.empty() : supported();
   }
 

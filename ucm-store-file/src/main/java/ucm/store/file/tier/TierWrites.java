@@ -28,14 +28,14 @@ import ucm.api.StoreMetrics;
  * the lower tier works again. Nothing about it is kept beyond this process: the collector asks the lower tier
  * before it removes a block. Thread-safe.
  */
-final class WriteBehind {
+final class TierWrites {
 
   /** Told of a block that could not be written. */
   interface Failures {
     void failed(long idHigh, long idLow, @Nullable Throwable why);
   }
 
-  private static final Logger LOG = LoggerFactory.getLogger(WriteBehind.class);
+  private static final Logger LOG = LoggerFactory.getLogger(TierWrites.class);
   // More are left to the collector.
   private static final int MOST_OPEN = 1 << 20;
   private static final int MOST_UNWRITTEN = 1 << 16;
@@ -45,7 +45,7 @@ final class WriteBehind {
 
   private final Store upper;
   private final LowerTier lower;
-  private final Staging staging;
+  private final TierMoves staging;
   private final TierMetrics metrics;
   private final Failures failures;
   private final Consumer<FlushResult> untold;
@@ -61,10 +61,10 @@ final class WriteBehind {
   private @Nullable Thread thread;
 
   /** Has nothing to write; {@code untold} takes what a flush of the lower tier told here in vain. */
-  WriteBehind(
+  TierWrites(
       Store upper,
       LowerTier lower,
-      Staging staging,
+      TierMoves staging,
       TierMetrics metrics,
       Failures failures,
       Consumer<FlushResult> untold) {

@@ -22,7 +22,7 @@ import ucm.store.file.eviction.BlockUses;
  * a page, so that direct I/O works on them; it takes room as it is used, and is freed when no transfer names
  * it any more. Thread-safe.
  */
-final class Staging {
+final class TierMoves {
 
   /** Told once how a move ended; the block's slots are free again. */
   interface End {
@@ -40,7 +40,7 @@ final class Staging {
   private final FreeSlots slots;
 
   /** Has room for so many bytes, and for a block at least. */
-  Staging(BlockLayout layout, long bytes) {
+  TierMoves(BlockLayout layout, long bytes) {
     this.layout = layout;
     long stride = SlotMemory.stride(layout.shardSize());
     int count = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
