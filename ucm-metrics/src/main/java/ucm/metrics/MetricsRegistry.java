@@ -172,7 +172,7 @@ public final class MetricsRegistry {
 
     @Override
     public void gauge(String given, String help, DoubleSupplier value) {
-      boolean _ =
+      var _ =
           of.instrument(
               Kind.GAUGE,
               given,

@@ -273,7 +273,7 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
   }
 
   private void tell(Runnable hint) {
-    boolean _ =
+    var _ =
         ask(
             () -> {
               hint.run();
