@@ -26,17 +26,17 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.Libc;
 
 /**
- * Named threads that work through the shards of tasks.
+ * Named threads that work through tasks, each in groups of shards.
  *
- * <p>A task hands in one {@link Batch}; the threads take its shards one by one from a counter, so that
- * nothing is queued or allocated per shard. All threads work on the batch at the head until its last
- * shard is taken, then on the next one. A thread that takes a shard while more are left calls one more.
- * A thread that waits for a batch may take shards of it, too: {@link Remainder}.
+ * <p>A task hands in one {@link Batch}; the threads take its groups one by one from a counter, so that
+ * nothing is queued or allocated per group. All threads work on the batch at the head until its last
+ * group is taken, then on the next one. A thread that takes a group while more are left calls one more.
+ * A thread that waits for a batch may take groups of it, too: {@link Remainder}.
  *
- * <p>One thread per processor works while shards only compute and copy: more would push each other out of
+ * <p>One thread per processor works while groups only compute and copy: more would push each other out of
  * the caches. Idle ones are called last in, first out, and look around before they sleep: that is
- * {@link ForkJoinPool}'s. Each shard that waited for most of its time lets one more thread work, and so does each
- * tick in which no shard ended; each of the other shards takes one back.
+ * {@link ForkJoinPool}'s. Each group that waited for most of its time lets one more thread work, and so does each
+ * tick in which no group ended; each of the other groups takes one back.
  */
 public final class ShardWorkers implements AutoCloseable {
 
@@ -45,14 +45,14 @@ public final class ShardWorkers implements AutoCloseable {
   private static final Executor TICKS =
       CompletableFuture.delayedExecutor(2, TimeUnit.MILLISECONDS, Runnable::run);
 
-  /** The shards of one task, or of the part of it that goes one way. */
+  /** The groups of one task, or of the part of it that goes one way. */
   public interface Batch {
 
-    /** How many shards. */
+    /** How many groups. */
     int size();
 
     /**
-     * Moves one shard. Called once per index, by any worker or thread
+     * Moves one group. Called once per index, by any worker or thread
      * that waits, several at a time. Must not throw.
      *
      * @param index from 0 to {@link #size()} - 1
@@ -60,7 +60,7 @@ public final class ShardWorkers implements AutoCloseable {
     void run(int index);
   }
 
-  /** What is left of a batch; a thread that waits for it may run some of its shards itself. */
+  /** What is left of a batch; a thread that waits for it may run some of its groups itself. */
   public final class Remainder {
 
     private final Batch batch;
@@ -75,7 +75,7 @@ public final class ShardWorkers implements AutoCloseable {
     }
 
     /**
-     * Runs a shard on this thread.
+     * Runs a group on this thread.
      *
      * @return false when none is left to be begun
      */
@@ -102,16 +102,16 @@ public final class ShardWorkers implements AutoCloseable {
   private final ThreadLocal<WaitMeter> meters = ThreadLocal.withInitial(WaitMeter::new);
   private volatile Thread.@Nullable UncaughtExceptionHandler faults;
 
-  // A batch leaves when its last shard is taken. Added to under the lock of this.
+  // A batch leaves when its last group is taken. Added to under the lock of this.
   private final Queue<Remainder> batches = new ConcurrentLinkedQueue<>();
   private final AtomicInteger waitingBatches = new AtomicInteger();
-  private final AtomicLong endedShards = new AtomicLong();
+  private final AtomicLong endedGroups = new AtomicLong();
   // Threads that work or are called to; how many may, beside those in place of others.
   private final AtomicInteger working = new AtomicInteger();
   private final AtomicInteger wanted;
   private volatile int compensating;
   private final AtomicBoolean isTicking = new AtomicBoolean();
-  // Held to read by threads of others while they run a shard.
+  // Held to read by threads of others while they run a group.
   private final StampedLock outsiders = new StampedLock();
   private volatile boolean closed;
 
@@ -148,7 +148,7 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   /**
-   * Takes the shards of a task. Never blocks.
+   * Takes the groups of a task. Never blocks.
    *
    * @return what a thread that waits for the batch may take part in
    * @throws QueueFullException when too many wait; nothing of the batch will run
@@ -189,7 +189,7 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   /**
-   * Lets more threads exist for as long as some are held by a device that hangs, so that shards of
+   * Lets more threads exist for as long as some are held by a device that hangs, so that groups of
    * others are not held up with them. Threads that were started stay when fewer are asked for.
    *
    * @param count how many more than the usual number
@@ -202,7 +202,7 @@ public final class ShardWorkers implements AutoCloseable {
 
   /**
    * Stops taking batches, lets the threads run what was accepted, and waits for their end, and for that of
-   * shards which others run. Must not be called by one of the threads, nor from a shard.
+   * groups which others run. Must not be called by one of the threads, nor from a group.
    *
    * @param timeout how long to wait at the most
    * @return false when some thread still runs after the timeout, or the caller was interrupted (its
@@ -217,7 +217,7 @@ public final class ShardWorkers implements AutoCloseable {
     try {
       boolean ended = threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
       ended &= own.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
-      // Every shard has been taken, so no other begins.
+      // Every group has been taken, so no other begins.
       long stamp =
           outsiders.tryWriteLock(Math.max(1, end - System.nanoTime()), TimeUnit.NANOSECONDS);
       if (stamp != 0) {
@@ -261,14 +261,14 @@ public final class ShardWorkers implements AutoCloseable {
         working.decrementAndGet();
       }
     } else if (now < maxThreads && !isTicking.get() && isTicking.compareAndSet(false, true)) {
-      long ended = endedShards.get();
+      long ended = endedGroups.get();
       TICKS.execute(() -> tick(ended));
     }
   }
 
   private void tick(long endedBefore) {
     isTicking.set(false);
-    if (endedShards.get() == endedBefore) {
+    if (endedGroups.get() == endedBefore) {
       want(1);
     }
     callOne();
@@ -304,25 +304,25 @@ public final class ShardWorkers implements AutoCloseable {
     }
   }
 
-  /** Takes a shard and runs it; false when there was none left. */
+  /** Takes a group and runs it; false when there was none left. */
   private boolean runNext(Remainder remainder) {
-    int shard = remainder.next.getAndIncrement();
-    if (shard >= remainder.size) {
+    int group = remainder.next.getAndIncrement();
+    if (group >= remainder.size) {
       return false;
     }
-    if (shard == remainder.size - 1) {
+    if (group == remainder.size - 1) {
       batches.remove(remainder);
       waitingBatches.addAndGet(remainder.isPart ? 0 : -1);
       shutDownIfOver();
     }
     callOne();
     try {
-      remainder.batch.run(shard);
+      remainder.batch.run(group);
     } catch (Throwable t) {
       // The batch broke its contract; the thread must live on for the others.
-      LOG.error("{}: shard {} of a batch threw", role, shard, t);
+      LOG.error("{}: group {} of a batch threw", role, group, t);
     }
-    endedShards.incrementAndGet();
+    endedGroups.incrementAndGet();
     return true;
   }
 

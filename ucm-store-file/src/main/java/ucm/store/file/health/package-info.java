@@ -1,5 +1,5 @@
 /**
- * Whether a directory works: probes, circuit breakers, bounded operations, one executor for each
- * directory. Results of operations go in, an open or closed breaker comes out. It knows no block.
+ * Whether a directory, or the next stage, works: probes, circuit breakers, operations that take too long, and the
+ * threads of background work in each directory. Results go in, an open or closed breaker comes out. It knows no block.
  */
 package ucm.store.file.health;
