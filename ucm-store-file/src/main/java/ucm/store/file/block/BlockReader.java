@@ -36,6 +36,16 @@ public record BlockReader(
   // With verify: sample, one group of shards in this many is checked.
   private static final int SAMPLE = 16;
 
+  /** The file is damaged; its message says how. */
+  private static final class Damaged extends Exception {
+
+    private static final long serialVersionUID = 1L;
+
+    Damaged(String how) {
+      super(how, null, false, false);
+    }
+  }
+
   @Override
   public void move(FileTask task, int from, int to) {
     ShardIo io = ios.get();
@@ -44,14 +54,16 @@ public record BlockReader(
     io.idHigh = idHigh;
     io.idLow = idLow;
     io.removals = files.index.removals(idHigh, idLow);
-    io.fault = null;
     String fault = null;
     try {
       files.paths.block(io.block, idHigh, idLow);
-      fault =
-          to - from < files.format.layout().shardCount()
-              ? readPart(task, from, to, io)
-              : readAll(task, from, to, io);
+      if (to - from < files.format.layout().shardCount()) {
+        readPart(task, from, to, io);
+      } else {
+        readAll(task, from, to, io);
+      }
+    } catch (Damaged e) {
+      fault = String.valueOf(e.getMessage());
     } catch (FileException e) {
       if (e.errno() != Errno.ESTALE && e.errno() != Errno.ENOENT) {
         throw e;
@@ -77,25 +89,26 @@ public record BlockReader(
   }
 
   /**
-   * Reads what is there of a whole block and ends the shards that are good. Those left are damaged when
-   * a fault is returned, else missing.
+   * Reads what is there of a whole block and ends the shards that are good. Those left are missing.
+   *
+   * @throws Damaged when those left are damaged
    */
-  private @Nullable String readAll(FileTask task, int from, int to, ShardIo io) {
+  private void readAll(FileTask task, int from, int to, ShardIo io) throws Damaged {
     int fd = files.openRead(io.block, io.idHigh, io.idLow);
     if (fd < 0) {
-      return null;
+      return;
     }
     try {
       long size = sizeOfBlock(fd, io);
       if (size < 0) {
-        return io.fault;
+        return;
       }
       Footer where = isFooterLast(task.transfer(), from, to, io) ? Footer.LAST : Footer.FIRST;
       if (size != files.format.fileSize()) {
         metrics.unverifiedShards.add(to - from);
         where = Footer.NOT;
       }
-      return readShards(fd, task, from, to, io, where, null);
+      readShards(fd, task, from, to, io, where, null);
     } finally {
       io.drain();
       files.closeQuietly(fd, io.block);
@@ -103,19 +116,18 @@ public record BlockReader(
   }
 
   /** The same for a part of a block. */
-  private @Nullable String readPart(FileTask task, int from, int to, ShardIo io) {
+  private void readPart(FileTask task, int from, int to, ShardIo io) throws Damaged {
     OpenBlock block = open(io);
     if (block == null) {
-      return io.fault;
+      return;
     }
     int done = 0;
     try {
       if (block.crcs == null) {
         metrics.unverifiedShards.add(to - from);
       }
-      String fault = readShards(block.fd, task, from, to, io, Footer.NOT, block.crcs);
+      readShards(block.fd, task, from, to, io, Footer.NOT, block.crcs);
       done = to - from;
-      return fault;
     } finally {
       io.drain();
       if (done == 0) {
@@ -129,9 +141,9 @@ public record BlockReader(
    * Opens the file of a block that is loaded in parts, or takes it as it is open. The caller ends with
    * {@link OpenBlocks#release}.
    *
-   * @return null when there is none, or when it is damaged: then {@link ShardIo#fault} says how
+   * @return null when there is none that is served
    */
-  private @Nullable OpenBlock open(ShardIo io) {
+  private @Nullable OpenBlock open(ShardIo io) throws Damaged {
     OpenBlock known = files.opened.find(io.idHigh, io.idLow);
     if (known != null && isSame(known, io)) {
       return known;
@@ -169,53 +181,65 @@ public record BlockReader(
     }
   }
 
-  private @Nullable OpenBlock check(int fd, ShardIo io) {
+  private @Nullable OpenBlock check(int fd, ShardIo io) throws Damaged {
     long version = files.operations.version(fd, io.block);
     long size = sizeOfBlock(fd, io);
-    boolean hasFooter = size == files.format.fileSize();
-    io.fault = hasFooter ? footerFault(fd, io) : io.fault;
-    if (size < 0 || io.fault != null) {
+    if (size < 0) {
       return null;
     }
     int shards = files.format.layout().shardCount();
-    int[] crcs = hasFooter ? files.format.shardCrcs(io.footer, new int[shards]) : null;
+    int[] crcs = null;
+    if (size == files.format.fileSize()) {
+      readFooter(fd, io);
+      crcs = files.format.shardCrcs(io.footer, new int[shards]);
+    }
     return new OpenBlock(BlockIds.of(io.idHigh, io.idLow), fd, version, crcs, shards);
   }
 
-  /** The size of an open file, prepared to be read; -1 when it is not served, and the fault if any. */
-  private long sizeOfBlock(int fd, ShardIo io) {
+  /** The size of an open file, prepared to be read; negative when it is not served. */
+  private long sizeOfBlock(int fd, ShardIo io) throws Damaged {
     long size = files.operations.size(fd, io.block);
-    boolean hasFooter = size == files.format.fileSize();
-    if (!hasFooter && files.operations.size(io.block) < 0) {
-      // No file, for example a folder: not ours, and not to be touched.
-      return -1;
+    if (size == files.format.fileSize()) {
+      files.setDirect(fd, io.block);
+      return size;
     }
-    if (!hasFooter && !files.isBare(size)) {
-      io.fault =
+    if (files.operations.size(io.block) < 0) {
+      // No file, for example a folder: not ours, and not to be touched.
+      return FileOperations.OTHER_TYPE;
+    }
+    if (!files.isBare(size)) {
+      throw new Damaged(
           "its size is %d bytes; a block has %d, or %d without a footer"
-              .formatted(size, files.format.fileSize(), files.format.layout().blockSize());
-      return -1;
+              .formatted(size, files.format.fileSize(), files.format.layout().blockSize()));
     }
     files.setDirect(fd, io.block);
-    io.fault = hasFooter ? null : smallerBlock(fd, io);
-    return io.fault == null && (hasFooter || files.acceptsUnverified) ? size : -1;
-  }
-
-  private @Nullable String footerFault(int fd, ShardIo io) {
-    long moved = io.readFooterAt(files.format.offset(), fd);
-    return moved == files.format.byteSize()
-        ? files.format.fault(io.footer, io.idHigh, io.idLow)
-        : shortFile(files.format.offset() + moved);
-  }
-
-  /** A file without a footer may be a whole file of a smaller block. */
-  private @Nullable String smallerBlock(int fd, ShardIo io) {
-    long tail = files.format.layout().blockSize() - files.format.byteSize();
-    if (tail < 0) {
-      return null;
+    long tail = size - files.format.byteSize();
+    if (tail >= 0) {
+      io.readFooterAt(tail, fd);
+      if (BlockFooter.isFooterEnd(io.footer)) {
+        throw new Damaged("it is a whole file of a smaller block");
+      }
     }
-    io.readFooterAt(tail, fd);
-    return BlockFooter.isFooterEnd(io.footer) ? "it is a whole file of a smaller block" : null;
+    return files.acceptsUnverified ? size : FileOperations.OTHER_TYPE;
+  }
+
+  private void readFooter(int fd, ShardIo io) throws Damaged {
+    long moved = io.readFooterAt(files.format.offset(), fd);
+    requireWhole(files.format.offset(), moved, files.format.byteSize());
+    requireFooter(io);
+  }
+
+  private void requireFooter(ShardIo io) throws Damaged {
+    String fault = files.format.fault(io.footer, io.idHigh, io.idLow);
+    if (fault != null) {
+      throw new Damaged(fault);
+    }
+  }
+
+  private static void requireWhole(long offset, long moved, long wanted) throws Damaged {
+    if (moved != wanted) {
+      throw new Damaged("it ended after " + (offset + moved) + " bytes while it was read");
+    }
   }
 
   /** Whether the footer is best read along with the last bytes of the shards. */
@@ -237,22 +261,18 @@ public record BlockReader(
    * @param where where the footer is read, if it is
    * @param crcs the checksums of the block's shards, if they are known before
    */
-  private @Nullable String readShards(
-      int fd, FileTask task, int from, int to, ShardIo io, Footer where, int @Nullable [] crcs) {
+  private void readShards(
+      int fd, FileTask task, int from, int to, ShardIo io, Footer where, int @Nullable [] crcs)
+      throws Damaged {
     io.begin(task.transfer(), from, to, where);
     boolean check = (where != Footer.NOT || crcs != null) && isToBeChecked(io);
     int @Nullable [] stored = crcs;
     String firstFault = null;
     while (io.hasNext()) {
       Step step = io.read(fd);
-      if (step.moved != step.wanted) {
-        return shortFile(step.offset + step.moved);
-      }
+      requireWhole(step.offset, step.moved, step.wanted);
       if (step.hasFooter) {
-        String fault = files.format.fault(io.footer, io.idHigh, io.idLow);
-        if (fault != null) {
-          return fault;
-        }
+        requireFooter(io);
         stored = files.format.shardCrcs(io.footer, io.storedCrcs);
       }
       int begun = io.passed();
@@ -260,7 +280,9 @@ public record BlockReader(
       String fault = endGood(task, begun, io.passed(), from, io, check ? stored : null);
       firstFault = firstFault == null ? fault : firstFault;
     }
-    return firstFault;
+    if (firstFault != null) {
+      throw new Damaged(firstFault);
+    }
   }
 
   /** Ends the shards whose checksum is right, and says what is wrong with the first other one. */
@@ -284,10 +306,6 @@ public record BlockReader(
       }
     }
     return firstFault;
-  }
-
-  private static String shortFile(long bytes) {
-    return "it ended after " + bytes + " bytes while it was read";
   }
 
   private boolean isToBeChecked(ShardIo io) {

@@ -73,9 +73,6 @@ public final class ShardIo {
   /** What {@link KnownBlocks#removals} said before its file was opened. */
   long removals;
 
-  /** What is wrong with the file of the block being read, or null. */
-  @Nullable String fault;
-
   /** Groups of shards seen so far, for checking a sample of them. */
   int groups;
 
