@@ -129,6 +129,11 @@ public interface FileOperations {
   /** Waits until the entries of a folder are on the device. */
   void syncFolder(NativePath folder);
 
+  /** Waits until the name of a file is on the device: the entries of its folder are. */
+  default void syncName(NativePath file) {
+    syncFolder(new NativePath().set(file, file.slashBefore(file.length())));
+  }
+
   /** Closes a file. It is closed also when this throws, and must not be closed again. */
   void close(int fd, NativePath path);
 

@@ -42,8 +42,6 @@ final class NfsTree extends ForwardingFileOperations {
   private static final class Scratch {
     private final NativePath first = new NativePath();
     private final NativePath second = new NativePath();
-    // The folder that the last rename of this thread went to.
-    private final NativePath committed = new NativePath();
   }
 
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
@@ -123,27 +121,21 @@ final class NfsTree extends ForwardingFileOperations {
     return fd;
   }
 
-  /**
-   * Syncs a folder. For the folder of all blocks, which a writer syncs right after the rename that commits
-   * a block, the one that the block is in is synced as well.
-   */
+  /** Of a block, the entries of its own folder, and of that of all blocks. */
   @Override
-  public void syncFolder(NativePath folder) {
-    NativePath committed = SCRATCH.get().committed;
-    if (folder.has(DATA, folder.length() - DATA.length) && committed.length() > 0) {
-      files.syncFolder(committed);
+  public void syncName(NativePath file) {
+    int start = nameStart(file);
+    if (start >= 0) {
+      files.syncFolder(folder(file, start, SCRATCH.get().second));
     }
-    files.syncFolder(folder);
+    super.syncName(file);
   }
 
   @Override
   public void rename(NativePath from, NativePath to) {
     Scratch scratch = SCRATCH.get();
     files.rename(at(from, scratch.first), at(to, scratch.second));
-    int start = nameStart(to);
-    if (start >= 0) {
-      folder(to, start, scratch.committed);
-    } else {
+    if (nameStart(to) < 0) {
       removeFolderOf(from);
     }
   }

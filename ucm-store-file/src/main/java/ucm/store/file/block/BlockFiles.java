@@ -300,21 +300,21 @@ public final class BlockFiles {
     boolean published = false;
     space.beginCommit(idHigh, idLow);
     try {
-      rename(temp, path, idHigh, idLow, directory);
+      rename(temp, paths.block(path, idHigh, idLow), idHigh, idLow);
       published = true;
     } finally {
       space.endCommit(directory, idHigh, idLow, format.fileSize(), published);
     }
   }
 
-  private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int directory) {
-    operations.rename(temp, paths.block(path, idHigh, idLow));
+  private void rename(NativePath temp, NativePath block, long idHigh, long idLow) {
+    operations.rename(temp, block);
     if (durability == FileStoreConfig.Durability.FULL) {
       try {
-        operations.syncFolder(paths.folder(path, directory, idHigh));
+        operations.syncName(block);
       } catch (FileException e) {
         // The dump fails, and a block whose dump failed is no hit.
-        discard(paths.block(path, idHigh, idLow));
+        discard(block);
         index.remove(idHigh, idLow);
         throw e;
       }
