@@ -87,8 +87,8 @@ public final class BlockFiles {
    * @param path is overwritten
    */
   public boolean isPresent(NativePath path, long idHigh, long idLow) {
-    long removals = index.removals(idHigh, idLow);
-    return confirm(path, idHigh, idLow, size(path, idHigh, idLow), removals);
+    long stamp = index.stamp(idHigh, idLow);
+    return confirm(path, idHigh, idLow, size(path, idHigh, idLow), stamp);
   }
 
   /**
@@ -96,10 +96,10 @@ public final class BlockFiles {
    *
    * @param path is overwritten
    * @param size as {@link #size} returned it
-   * @param removals from {@link KnownBlocks#removals}, read before the size
+   * @param stamp from {@link KnownBlocks#stamp}, read before the size
    * @return whether the block is present
    */
-  public boolean confirm(NativePath path, long idHigh, long idLow, long size, long removals) {
+  public boolean confirm(NativePath path, long idHigh, long idLow, long size, long stamp) {
     boolean isKnown = index.contains(idHigh, idLow);
     if (!hasBlockSize(size)) {
       return isKnown && checkAgain(path, idHigh, idLow);
@@ -109,7 +109,7 @@ public final class BlockFiles {
     }
     index.add(idHigh, idLow);
     // The index is updated after a file is removed. If that was before, it is updated again.
-    return index.removals(idHigh, idLow) == removals || checkAgain(path, idHigh, idLow);
+    return index.stamp(idHigh, idLow) == stamp || checkAgain(path, idHigh, idLow);
   }
 
   private boolean checkAgain(NativePath path, long idHigh, long idLow) {
@@ -128,9 +128,9 @@ public final class BlockFiles {
   }
 
   /** {@link #confirm}s a block that was loaded; overwrites the path, does not throw. */
-  void loaded(NativePath path, long idHigh, long idLow, long removals) {
+  void loaded(NativePath path, long idHigh, long idLow, long stamp) {
     try {
-      var _ = confirm(path, idHigh, idLow, format.fileSize(), removals);
+      var _ = confirm(path, idHigh, idLow, format.fileSize(), stamp);
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }

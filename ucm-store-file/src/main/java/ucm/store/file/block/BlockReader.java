@@ -53,7 +53,7 @@ public record BlockReader(
     long idLow = task.transfer().ids().low(from);
     io.idHigh = idHigh;
     io.idLow = idLow;
-    io.removals = files.index.removals(idHigh, idLow);
+    io.stamp = files.index.stamp(idHigh, idLow);
     String fault = null;
     try {
       files.paths.block(io.block, idHigh, idLow);
@@ -296,7 +296,7 @@ public record BlockReader(
         metrics.loaded(files.format.layout());
         if (i == from) {
           // Before the task ends, so that a caller that waited for it finds the block known.
-          files.loaded(io.block, io.idHigh, io.idLow, io.removals);
+          files.loaded(io.block, io.idHigh, io.idLow, io.stamp);
         }
         task.ok(i);
       } else if (firstFault == null) {

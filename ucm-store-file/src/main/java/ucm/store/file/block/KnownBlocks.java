@@ -55,7 +55,7 @@ public final class KnownBlocks {
    * reads it before it checks the file, and again after the block was {@linkplain #add added} because of
    * that check, sees whether the file may have gone in between.
    */
-  public long removals(long high, long low) {
+  public long stamp(long high, long low) {
     return blocks.removals(high, low);
   }
 

@@ -70,8 +70,8 @@ public final class ShardIo {
   /** Its last eight bytes. */
   long idLow;
 
-  /** What {@link KnownBlocks#removals} said before its file was opened. */
-  long removals;
+  /** What {@link KnownBlocks#stamp} said before its file was opened. */
+  long stamp;
 
   /** Groups of shards seen so far, for checking a sample of them. */
   int groups;

@@ -138,10 +138,10 @@ public final class IndexScan {
     private void check(long high, long low) {
       metrics.scannedFiles.increment();
       try {
-        long removals = files.index.removals(high, low);
+        long stamp = files.index.stamp(high, low);
         long size = files.size(path, high, low);
         bareFiles += files.isBare(size) ? 1 : 0;
-        var _ = files.confirm(path, high, low, size, removals);
+        var _ = files.confirm(path, high, low, size, stamp);
       } catch (FileException e) {
         failed(e);
       }
