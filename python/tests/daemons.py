@@ -21,6 +21,7 @@ class Daemon:
         self.yaml = os.path.join(folder, "ucm.yaml")
         self.write_yaml(pipeline)
         self.process = None
+        self.options = []
         # Its own view of a simulated GPU is that of the real driver: the host cannot reach the memory.
         self.gpu = {"SIM_CUDA_DIRECT": "0", "SIM_CUDA_REPORT": os.path.join(folder, "gpu")}
 
@@ -41,7 +42,7 @@ class Daemon:
         program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
         with open(os.path.join(self.folder, "serve.log"), "ab") as log:
             self.process = subprocess.Popen(
-                [program, "serve", "--socket", self.socket, "--staging", self.staging],
+                [program, "serve", "--socket", self.socket, "--staging", self.staging, *self.options],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.gpu, **environment},

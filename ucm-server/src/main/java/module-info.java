@@ -9,9 +9,11 @@
 @SuppressWarnings("module") // The module named below is built after this one.
 module ucm.server {
   requires com.carrotsearch.hppc;
+  requires jdk.httpserver;
   requires jdk.net;
   requires static org.jspecify;
   requires org.slf4j;
+  requires tools.jackson.core;
   requires tools.jackson.databind;
   requires ucm.device;
   requires ucm.lite;

@@ -3,7 +3,12 @@ package ucm.metrics;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.HistogramSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryMXBean;
@@ -36,6 +41,8 @@ public final class MetricsRegistry {
 
   private final MetricsConfig config;
   private final PrometheusRegistry registry = new PrometheusRegistry();
+  private final PrometheusRegistry shown = new PrometheusRegistry();
+  private volatile MetricsConfig visible;
   // Guarded by this.
   private final Map<String, Counter> counters = new HashMap<>();
   private final Map<String, Histogram> histograms = new HashMap<>();
@@ -44,6 +51,8 @@ public final class MetricsRegistry {
   /** A registry in which nothing is counted yet but the Java runtime. */
   public MetricsRegistry(MetricsConfig config) {
     this.config = config;
+    visible = config;
+    shown.register((MultiCollector) this::visible);
     showJava(scope("", ""));
   }
 
@@ -58,9 +67,36 @@ public final class MetricsRegistry {
     return new Place(this, model, worker);
   }
 
+  /**
+   * Shows other metrics from now on: those that a configuration neither switches off nor leaves out. Names,
+   * help and buckets stay.
+   */
+  public void show(MetricsConfig changed) {
+    visible = changed;
+  }
+
+  private MetricSnapshots visible() {
+    MetricsConfig now = visible;
+    MetricSnapshots.Builder some = MetricSnapshots.builder();
+    registry.scrape().stream()
+        .filter(snapshot -> isVisible(now, snapshot))
+        .forEach(some::metricSnapshot);
+    return some.build();
+  }
+
+  private boolean isVisible(MetricsConfig by, MetricSnapshot snapshot) {
+    Kind kind =
+        switch (snapshot) {
+          case CounterSnapshot _ -> Kind.COUNTER;
+          case HistogramSnapshot _ -> Kind.HISTOGRAM;
+          default -> Kind.GAUGE;
+        };
+    return by.exports(kind, snapshot.getMetadata().getName().substring(config.prefix().length()));
+  }
+
   /** What a scrape reads. */
   PrometheusRegistry prometheus() {
-    return registry;
+    return shown;
   }
 
   /** What the Java runtime tells of itself: heap and garbage collection. */

@@ -25,6 +25,7 @@ import ucm.api.StoreMetrics;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.admin.Reloadable;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.PipelineSpec;
@@ -43,7 +44,7 @@ import ucm.pipeline.config.UcmConfig;
  * one of them fails. Thread-safe as every store is.
  */
 @StoreName("Pipeline")
-public final class Pipeline implements Store, IndexLookup, MemoryProvider {
+public final class Pipeline implements Store, IndexLookup, MemoryProvider, Reloadable {
 
   private static final Logger LOG = LoggerFactory.getLogger(Pipeline.class);
 
@@ -260,6 +261,19 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
   @Override
   public BitSet remove(BlockIds ids) {
     return ask(() -> head.remove(ids));
+  }
+
+  /** Has each stage take what it can; of a stage that can take nothing, all live keys stay. */
+  @Override
+  public void reload(StoreConfig config) {
+    tell(
+        () -> {
+          for (int i = 0; i < stages.size(); i++) {
+            if (stages.get(i) instanceof Reloadable stage) {
+              stage.reload(config.withSuggestions(suggestions(i + 1)));
+            }
+          }
+        });
   }
 
   @Override

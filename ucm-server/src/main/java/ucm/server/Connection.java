@@ -1,7 +1,6 @@
 package ucm.server;
 
 import java.io.IOException;
-import java.lang.module.ModuleDescriptor;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -63,6 +62,7 @@ final class Connection implements Runnable, AutoCloseable {
   private @Nullable NamedBlocks named;
   private @Nullable RegionBlocks region;
   private int rank = -1;
+  private volatile int stopSequence;
 
   Connection(UcmServer server, SocketChannel channel) {
     this.server = server;
@@ -136,7 +136,8 @@ final class Connection implements Runnable, AutoCloseable {
       case MessageType.STATUS ->
           send(
               new FrameWriter(MessageType.STATUS_TEXT, sequence)
-                  .string(JsonMapper.shared().writeValueAsString(server.status())));
+                  .string(
+                      JsonMapper.shared().writeValueAsString(server.administration().status())));
       case MessageType.PING -> send(new FrameWriter(MessageType.DONE, sequence));
       case MessageType.CONFIGURATION -> {
         UcmConfig asked = Engines.config(body.string(), body.string());
@@ -147,10 +148,28 @@ final class Connection implements Runnable, AutoCloseable {
         switch (role) {
           case HelloMessage.SCHEDULER -> handleScheduler(type, sequence, body);
           case HelloMessage.WORKER -> handleWorker(type, sequence, body);
-          default -> throw unknown(type);
+          default -> handleOperator(type, sequence, body);
         }
       }
     }
+  }
+
+  private void handleOperator(int type, int sequence, FrameReader body)
+      throws IOException, ProtocolException {
+    if (type == MessageType.STOP) {
+      LOG.info("{} ends the daemon", client);
+      stopSequence = sequence;
+      server.stop(this);
+    } else if (!new OperatorRequests(server.administration(), this::send)
+        .handle(type, sequence, body)) {
+      throw unknown(type);
+    }
+  }
+
+  /** The daemon has ended, as this client asked it to. */
+  void stopped() {
+    answer(new FrameWriter(MessageType.DONE, stopSequence));
+    hangUp();
   }
 
   private void hello(int sequence, HelloMessage hello) throws IOException, ProtocolException {
@@ -178,14 +197,8 @@ final class Connection implements Runnable, AutoCloseable {
     send(
         new FrameWriter(MessageType.WELCOME, sequence)
             .u16(version)
-            .string(version())
+            .string(Daemon.version())
             .bytes(server.bootId()));
-  }
-
-  /** The version that the build wrote into the module's descriptor. */
-  private static String version() {
-    ModuleDescriptor module = Connection.class.getModule().getDescriptor();
-    return module == null ? "unknown" : module.rawVersion().orElse("unknown");
   }
 
   private boolean isOwnUser() throws IOException {

@@ -1,10 +1,8 @@
 package ucm.server;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.UnixDomainSocketAddress;
-import java.nio.channels.SocketChannel;
+import java.lang.module.ModuleDescriptor;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -12,12 +10,6 @@ import java.nio.file.Path;
 import java.util.Map;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
-import ucm.server.protocol.Frame;
-import ucm.server.protocol.FrameReader;
-import ucm.server.protocol.FrameWriter;
-import ucm.server.protocol.HelloMessage;
-import ucm.server.protocol.MessageType;
-import ucm.server.protocol.ProtocolException;
 
 /** Where the daemon of a user is, by the same rules as in the Python package, and what it says of itself. */
 public final class Daemon {
@@ -116,35 +108,17 @@ public final class Daemon {
   /**
    * What a daemon serves, as {@code ucm serve status --json} prints it.
    *
-   * @throws IOException when none answers
-   * @throws StoreException when it refuses
+   * @throws StoreException when none answers, or it refuses
    */
-  public static String status(Path socket) throws IOException {
-    requireSocket(socket);
-    HelloMessage hello = new HelloMessage(token(socket), HelloMessage.OBSERVER, "ucm serve status");
-    try (SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(socket))) {
-      FrameReader _ =
-          ask(channel, hello.write(new FrameWriter(MessageType.HELLO, 1)), MessageType.WELCOME);
-      return ask(channel, new FrameWriter(MessageType.STATUS, 2), MessageType.STATUS_TEXT).string();
-    } catch (ProtocolException e) {
-      throw new StoreException("the daemon refuses (" + e.code() + "): " + e.getMessage(), e);
+  public static String status(Path socket) {
+    try (OperatorClient client = OperatorClient.open(socket, "ucm serve status")) {
+      return client.status();
     }
   }
 
-  private static FrameReader ask(SocketChannel channel, FrameWriter question, int expected)
-      throws IOException, ProtocolException {
-    question.writeTo(channel);
-    Frame answer = Frame.read(channel);
-    if (answer == null) {
-      throw new EOFException("it closed the connection");
-    }
-    FrameReader body = new FrameReader(answer.body());
-    if (answer.type() == MessageType.REFUSED) {
-      throw new ProtocolException(body.u16(), body.string());
-    }
-    if (answer.type() != expected) {
-      throw ProtocolException.bad("a message of type " + answer.type() + " is not expected");
-    }
-    return body;
+  /** The version of this code, that the build wrote into the module's descriptor. */
+  static String version() {
+    ModuleDescriptor module = Daemon.class.getModule().getDescriptor();
+    return module == null ? "unknown" : module.rawVersion().orElse("unknown");
   }
 }

@@ -46,7 +46,7 @@ public final class ServeHealthCheck implements HealthCheck {
               socket,
               sharedMemory());
       return List.of(Finding.ok(SUBJECT, found));
-    } catch (IOException | StoreException e) {
+    } catch (StoreException e) {
       return List.of(
           Finding.warning(
               SUBJECT,

@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
@@ -43,6 +44,8 @@ public final class UcmServer implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final long startNanos = System.nanoTime();
   private volatile long lastClientNanos = System.nanoTime();
+  private final Administration administration;
+  private volatile @Nullable Connection stopper;
   private volatile boolean closed;
 
   /**
@@ -53,6 +56,7 @@ public final class UcmServer implements AutoCloseable {
    * @param metrics where each engine counts
    * @param stagingBytes most shared memory for the slots of an engine
    * @param idleExit ends the daemon when it had no client for so long; zero for never
+   * @param process what operators may change of this process
    * @throws StoreException when it cannot listen
    */
   public static UcmServer open(
@@ -60,10 +64,17 @@ public final class UcmServer implements AutoCloseable {
       StoreCatalog stores,
       MetricsScopes metrics,
       long stagingBytes,
-      Duration idleExit) {
+      Duration idleExit,
+      ProcessControl process) {
     Engines engines =
-        new Engines(stores, metrics, directory.segmentPrefix(), stagingBytes, System::nanoTime);
-    return new UcmServer(directory, engines, idleExit);
+        new Engines(
+            stores,
+            metrics,
+            directory.segmentPrefix(),
+            stagingBytes,
+            System::nanoTime,
+            process::apply);
+    return new UcmServer(directory, engines, idleExit, process);
   }
 
   /**
@@ -71,7 +82,8 @@ public final class UcmServer implements AutoCloseable {
    *
    * @param idleExit ends the daemon when it had no client for so long; zero for never
    */
-  UcmServer(ServerDirectory directory, Engines engines, Duration idleExit) {
+  UcmServer(ServerDirectory directory, Engines engines, Duration idleExit, ProcessControl process) {
+    administration = new Administration(this, engines, process);
     this.directory = directory;
     this.engines = engines;
     this.idleExit = idleExit;
@@ -144,14 +156,29 @@ public final class UcmServer implements AutoCloseable {
     connections.remove(connection);
   }
 
-  /** What STATUS answers. */
+  Administration administration() {
+    return administration;
+  }
+
+  /** Has {@link #serve} end. */
+  void stop() {
+    ended.countDown();
+  }
+
+  /** The same; the connection is told when all is stored, and closed last. */
+  void stop(Connection asks) {
+    stopper = asks;
+    stop();
+  }
+
+  /** What there is to say besides the engines. */
   Map<String, Object> status() {
     Map<String, Object> status = new LinkedHashMap<>();
     status.put("socket", directory.socket().toString());
     status.put("pid", ProcessHandle.current().pid());
     status.put("uptime_seconds", TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNanos));
     status.put("clients", connections.size());
-    status.put("engines", engines.status());
+    status.put("version", Daemon.version());
     return status;
   }
 
@@ -168,9 +195,13 @@ public final class UcmServer implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    connections.forEach(Connection::close);
+    Connection last = stopper;
+    connections.stream().filter(one -> one != last).forEach(Connection::close);
     engines.close();
     directory.close();
     LOG.info("the daemon at {} has ended", directory.socket());
+    if (last != null) {
+      last.stopped();
+    }
   }
 }

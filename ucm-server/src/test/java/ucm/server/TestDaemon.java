@@ -4,11 +4,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.server.session.Engines;
 import ucm.testkit.RecordingMetrics;
 
@@ -20,7 +24,7 @@ final class TestDaemon implements AutoCloseable {
   final AtomicLong nanos = new AtomicLong();
   final RecordingMetrics metrics = new RecordingMetrics();
 
-  private final UcmServer server;
+  final UcmServer server;
   private final Thread thread;
 
   /**
@@ -45,8 +49,9 @@ final class TestDaemon implements AutoCloseable {
             (model, worker) -> metrics,
             directory.segmentPrefix(),
             stagingBytes,
-            nanos::get);
-    server = new UcmServer(directory, engines, Duration.ZERO);
+            nanos::get,
+            PROCESS::apply);
+    server = new UcmServer(directory, engines, Duration.ZERO, PROCESS);
     thread =
         Thread.ofPlatform()
             .start(
@@ -58,6 +63,30 @@ final class TestDaemon implements AutoCloseable {
                   }
                 });
   }
+
+  /** A process of which nothing can be changed but the word for its log. */
+  private static final ProcessControl PROCESS =
+      new ProcessControl() {
+        private volatile String level = "info";
+
+        @Override
+        public String logLevel() {
+          return level;
+        }
+
+        @Override
+        public void setLogLevel(String word) {
+          if (!List.of("debug", "info", "warning", "error").contains(word)) {
+            throw new IllegalArgumentException("no level: " + word);
+          }
+          level = word;
+        }
+
+        @Override
+        public Map<String, String> apply(ConnectorSettings settings, Set<String> keys) {
+          return Map.of();
+        }
+      };
 
   static Path socket(Path folder) {
     return folder.resolve("run").resolve("ucm.sock");
@@ -87,8 +116,9 @@ final class TestDaemon implements AutoCloseable {
             (model, worker) -> StoreMetrics.NONE,
             directory.segmentPrefix(),
             Long.parseLong(arguments[1]),
-            System::nanoTime);
-    try (UcmServer server = new UcmServer(directory, engines, Duration.ZERO)) {
+            System::nanoTime,
+            PROCESS::apply);
+    try (UcmServer server = new UcmServer(directory, engines, Duration.ZERO, PROCESS)) {
       System.out.println("@ready");
       server.serve();
     }

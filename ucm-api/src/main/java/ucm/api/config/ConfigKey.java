@@ -41,6 +41,7 @@ public final class ConfigKey<T> {
   private String unit = "";
   private String doc = "";
   private List<String> aliases = List.of();
+  private boolean isLive;
 
   private ConfigKey(String name, String type, T fallback, Function<Object, T> parser) {
     this.name = name;
@@ -60,6 +61,7 @@ public final class ConfigKey<T> {
     copy.unit = unit;
     copy.doc = doc;
     copy.aliases = aliases;
+    copy.isLive = isLive;
     change.accept(copy);
     return copy;
   }
@@ -200,6 +202,11 @@ public final class ConfigKey<T> {
     return with(key -> key.aliases = List.of(names));
   }
 
+  /** This key, whose value may change in an open store: see {@link ucm.api.admin.Reloadable}. */
+  public ConfigKey<T> live() {
+    return with(key -> key.isLive = true);
+  }
+
   /** Its name. */
   public String name() {
     return name;
@@ -223,6 +230,11 @@ public final class ConfigKey<T> {
   /** Its default in words. */
   public String defaultText() {
     return defaultText;
+  }
+
+  /** Whether its value may change in an open store. */
+  public boolean isLive() {
+    return isLive;
   }
 
   /** Its unit, or the empty text. */

@@ -1,6 +1,5 @@
 package ucm.cli.directory;
 
-import java.io.Console;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,7 +7,6 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +18,7 @@ import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.api.admin.DirectoryStore;
+import ucm.cli.output.Confirmation;
 import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
@@ -89,7 +88,10 @@ final class StoreRmCommand extends JsonCommand {
                     + " keeps them in",
                 wanted.size(), open.spec()));
       }
-      confirm(wanted, open);
+      Confirmation.require(
+          yes,
+          "remove the blocks",
+          "remove %d blocks from %s? [y/N] ".formatted(wanted.size(), open.spec()));
       for (int from = 0; from < wanted.size(); from += AT_ONCE) {
         BlockIds some = wanted.slice(from, Math.min(from + AT_ONCE, wanted.size()));
         BitSet found = open.lookup(some);
@@ -141,23 +143,6 @@ final class StoreRmCommand extends JsonCommand {
         .with(CommonKeys.TENSOR_SIZE.name(), layout.get(0))
         .with(CommonKeys.SHARD_SIZE.name(), layout.get(1))
         .with(CommonKeys.BLOCK_SIZE.name(), layout.get(2));
-  }
-
-  // As in Progress: null where a console was asked for and there is none.
-  @SuppressWarnings("SystemConsoleNull")
-  private void confirm(BlockIds wanted, Pipeline open) {
-    if (yes) {
-      return;
-    }
-    Console console = System.console();
-    if (console == null || !console.isTerminal()) {
-      throw new UsageException("there is no terminal to ask on: add --yes to remove the blocks");
-    }
-    String answer =
-        console.readLine("remove %d blocks from %s? [y/N] ", wanted.size(), open.spec());
-    UsageException.when(
-        answer == null || !answer.strip().toLowerCase(Locale.ROOT).matches("y|yes"),
-        "nothing was removed");
   }
 
   private void show(int asked, int removed, List<String> left) {

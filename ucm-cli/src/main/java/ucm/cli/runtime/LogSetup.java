@@ -261,9 +261,8 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
 
   /** From now on a logging thread waits when lines come faster than they can be written, and none is dropped. */
   public static void keepAllLines() {
-    ch.qos.logback.classic.Logger root =
-        (ch.qos.logback.classic.Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
-    root.iteratorForAppenders()
+    root()
+        .iteratorForAppenders()
         .forEachRemaining(
             appender -> {
               if (appender instanceof AsyncAppender queue) {
@@ -271,6 +270,32 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
                 queue.setDiscardingThreshold(0);
               }
             });
+  }
+
+  /** What is logged now: debug, info, warning or error. */
+  public static String level() {
+    Level now = root().getEffectiveLevel();
+    return now.equals(Level.WARN) ? "warning" : now.toString().toLowerCase(Locale.ROOT);
+  }
+
+  /**
+   * Logs at another level from now on.
+   *
+   * @param word as in {@code UC_LOGGER_LEVEL}; empty for what the environment says
+   * @throws IllegalArgumentException when it is none of them
+   */
+  public static void setLevel(String word) {
+    Level level =
+        word.isEmpty() ? level(System.getenv()) : LEVELS.get(word.toLowerCase(Locale.ROOT));
+    if (level == null) {
+      throw new IllegalArgumentException(
+          "a log level is debug, info, warning or error; found " + word);
+    }
+    root().setLevel(level);
+  }
+
+  private static ch.qos.logback.classic.Logger root() {
+    return (ch.qos.logback.classic.Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
   }
 
   static Level level(Map<String, String> environment) {

@@ -23,8 +23,8 @@ import ucm.lite.trace.FileFault;
 import ucm.metrics.MetricsConfig;
 import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
-import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.platform.libc.Libc;
+import ucm.server.AdminEndpoint;
 import ucm.server.Daemon;
 import ucm.server.ServerDirectory;
 import ucm.server.UcmServer;
@@ -38,7 +38,14 @@ import ucm.server.UcmServer;
       "Runs in the foreground. SIGTERM and Ctrl-C end it when all that engines have saved is"
           + " stored. A client that finds no daemon starts one, with --idle-exit."
     },
-    subcommands = ServeStatusCommand.class)
+    subcommands = {
+      ServeStatusCommand.class,
+      ServeReloadCommand.class,
+      ServeDrainCommand.class,
+      ServeClearCommand.class,
+      ServeLogLevelCommand.class,
+      ServeStopCommand.class
+    })
 public final class ServeCommand implements Runnable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
@@ -89,6 +96,22 @@ public final class ServeCommand implements Runnable {
   private String metricsHost = "";
 
   @Option(
+      names = "--admin-port",
+      paramLabel = "PORT",
+      description =
+          "answer operators at http://127.0.0.1:PORT/v1/, as openapi.json of the docs says; 0 is"
+              + " any free port")
+  private @Nullable Integer adminPort;
+
+  @Option(
+      names = "--admin-token",
+      paramLabel = "FILE",
+      description =
+          "what they must send, a line in a file of mode 0600; made when there is none (default:"
+              + " admin.token beside the socket)")
+  private @Nullable Path adminToken;
+
+  @Option(
       names = "--log",
       paramLabel = "FILE",
       description =
@@ -100,19 +123,29 @@ public final class ServeCommand implements Runnable {
   public void run() {
     UsageException.when(idleSeconds < 0, "--idle-exit is 0 or more seconds; found " + idleSeconds);
     UsageException.within("--metrics-port", metricsPort, 0, MAX_PORT);
+    UsageException.within("--admin-port", adminPort, 0, MAX_PORT);
+    UsageException.when(
+        adminToken != null && adminPort == null, "--admin-token is of --admin-port");
     try (Cleanup cleanup = new Cleanup()) {
       ServerDirectory directory =
           ServerDirectory.take(socket == null ? Daemon.defaultSocket() : socket);
       logIntoFile();
-      MetricsScopes metrics = metrics(cleanup);
+      MetricsRegistry registry = metrics(cleanup);
       UcmServer server =
           cleanup.add(
               UcmServer.open(
                   directory,
                   plugins.catalog(),
-                  metrics,
+                  registry == null ? (model, worker) -> StoreMetrics.NONE : registry::scope,
                   (long) staging.bytes(),
-                  Duration.ofSeconds(idleSeconds)));
+                  Duration.ofSeconds(idleSeconds),
+                  new ServeProcess(registry)));
+      if (adminPort != null) {
+        Path token =
+            adminToken == null ? directory.socket().resolveSibling("admin.token") : adminToken;
+        AdminEndpoint endpoint = cleanup.add(AdminEndpoint.start(server, adminPort, token));
+        say("operators at " + endpoint.url() + ", with the token in " + token);
+      }
       say("serving engines at " + directory.socket());
       server.serve();
     } catch (InterruptedException e) {
@@ -141,14 +174,14 @@ public final class ServeCommand implements Runnable {
     }
   }
 
-  private MetricsScopes metrics(Cleanup cleanup) {
+  private @Nullable MetricsRegistry metrics(Cleanup cleanup) {
     if (metricsPort == null) {
-      return (model, worker) -> StoreMetrics.NONE;
+      return null;
     }
     MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
     MetricsEndpoint endpoint =
         cleanup.add(MetricsEndpoint.start(registry, metricsHost, metricsPort));
     say("metrics at http://" + metricsHost + ":" + endpoint.port() + "/metrics");
-    return registry::scope;
+    return registry;
   }
 }

@@ -1,48 +1,26 @@
 package ucm.cli.serve;
 
-import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
-import ucm.api.StoreException;
-import ucm.cli.output.JsonCommand;
-import ucm.lite.trace.FileFault;
-import ucm.server.Daemon;
+import ucm.server.OperatorClient;
 
 /** {@code ucm serve status}: what a running daemon serves. */
 @Command(
     name = "status",
     description = "Prints what the daemon serves: engines, ranks, hit rate, slots and holds.")
-final class ServeStatusCommand extends JsonCommand {
+final class ServeStatusCommand extends DaemonCommand {
 
   private static final Map<String, String> TITLES =
       Map.ofEntries(
           Map.entry("connected_ranks", "ranks connected"),
           Map.entry("tensor_parallel_size", "tensor-parallel size"));
 
-  @Option(
-      names = "--socket",
-      paramLabel = "PATH",
-      description = "the daemon's socket (default: as ucm serve)")
-  private @Nullable Path socket;
-
   @Override
   public void run() {
-    Path asked = socket == null ? Daemon.defaultSocket() : socket;
-    try {
-      JsonNode status = JsonMapper.shared().readTree(Daemon.status(asked));
-      print(() -> status, () -> show(status));
-    } catch (IOException e) {
-      throw new StoreException(
-          "no ucm serve answers at %s: %s; start it, or name its --socket"
-              .formatted(asked, FileFault.of(e)),
-          e);
-    }
+    JsonNode status = ask(OperatorClient::status);
+    print(() -> status, () -> show(status));
   }
 
   private void show(JsonNode status) {

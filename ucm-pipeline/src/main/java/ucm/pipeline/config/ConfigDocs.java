@@ -57,6 +57,8 @@ public final class ConfigDocs {
 
       """;
 
+  private static final String LIVE = "May change while ucm serve runs: `ucm serve reload`.";
+
   private static final String OTHERS =
       """
       ## Keys that do nothing here
@@ -107,9 +109,13 @@ public final class ConfigDocs {
     for (ConfigKey<?> key : keys) {
       String also =
           key.aliases().isEmpty() ? "" : ", also " + code(String.join("`, `", key.aliases()));
-      row(page, code(key.name()) + also, key.allowed(), key.defaultText(), key.doc());
+      row(page, code(key.name()) + also, key.allowed(), key.defaultText(), meaning(key));
     }
     page.append('\n');
+  }
+
+  private static String meaning(ConfigKey<?> key) {
+    return key.isLive() ? key.doc() + " " + LIVE : key.doc();
   }
 
   private static void row(StringBuilder page, String... cells) {

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.Set;
+import java.util.TreeSet;
 import ucm.api.StoreException;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
@@ -28,7 +30,8 @@ public record ConnectorSettings(
     boolean useLite,
     String blockHasher,
     ModelFingerprint modelFingerprint,
-    Optional<Path> metricsConfigPath) {
+    Optional<Path> metricsConfigPath,
+    Optional<String> logLevel) {
 
   public static final ConfigKey<String> STORE_PIPELINE =
       ConfigKey.text("store_pipeline")
@@ -51,12 +54,14 @@ public record ConnectorSettings(
 
   static final ConfigKey<Double> HIT_RATIO =
       ConfigKey.number("hit_ratio")
+          .live()
           .above(0)
           .atMost(1)
           .doc("When set, at most hit_ratio x prompt tokens are taken from the cache.");
 
   static final ConfigKey<Integer> PERSIST_TOKEN_THRESHOLD =
       ConfigKey.integer("persist_token_threshold")
+          .live()
           .atLeast(0)
           .defaultTo(0)
           .unit("tokens")
@@ -64,6 +69,7 @@ public record ConnectorSettings(
 
   static final ConfigKey<Integer> LOAD_TOKENS_THRESHOLD =
       ConfigKey.integer("load_tokens_threshold")
+          .live()
           .atLeast(0)
           .defaultTo(0)
           .unit("tokens")
@@ -106,12 +112,21 @@ public record ConnectorSettings(
                   + " path, or overrides the configuration, then gets KV of the other model unless"
                   + " the blocks are removed. All who share blocks must use the same.");
 
-  static final ConfigKey<String> METRICS_CONFIG_PATH =
+  public static final ConfigKey<String> METRICS_CONFIG_PATH =
       ConfigKey.text("metrics_config_path")
+          .live()
           .doc(
               "A YAML file that says which metrics Prometheus is shown, under which prefix, with"
                   + " which buckets, and at which port. When it names no port, only --metrics-port"
                   + " of a command, or the engine, opens one.");
+
+  public static final ConfigKey<String> LOG_LEVEL =
+      ConfigKey.choice("serve_log_level", "debug", "info", "warning", "error")
+          .live()
+          .doc(
+              "What ucm serve logs, from when an engine with this file connects; of several files,"
+                  + " the last one that sets it counts. Unset, UC_LOGGER_LEVEL decides. Engines in"
+                  + " Java have a log of their own.");
 
   /** The keys that stand beside {@code ucm_connectors}, in the order of the reference page. */
   public static final List<ConfigKey<?>> TOP_LEVEL =
@@ -126,7 +141,8 @@ public record ConnectorSettings(
           USE_LITE,
           BLOCK_HASHER,
           MODEL_FINGERPRINT,
-          METRICS_CONFIG_PATH);
+          METRICS_CONFIG_PATH,
+          LOG_LEVEL);
 
   /** Reads and checks; faults are recorded in {@code config}. */
   static ConnectorSettings from(StoreConfig config, String connectorName) {
@@ -149,7 +165,16 @@ public record ConnectorSettings(
         config.get(USE_LITE),
         config.get(BLOCK_HASHER),
         ModelFingerprint.valueOf(config.get(MODEL_FINGERPRINT).toUpperCase(Locale.ROOT)),
-        metricsPath(config));
+        metricsPath(config),
+        config.find(LOG_LEVEL));
+  }
+
+  /** Those keys that are set and concern a whole process, with all engines in it. */
+  public Set<String> ofProcess() {
+    Set<String> keys = new TreeSet<>();
+    metricsConfigPath.ifPresent(_ -> keys.add(METRICS_CONFIG_PATH.name()));
+    logLevel.ifPresent(_ -> keys.add(LOG_LEVEL.name()));
+    return keys;
   }
 
   /** The way of naming blocks; when there is none of this name, that is recorded in {@code config}. */

@@ -50,7 +50,7 @@ final class KnownKeys {
       a copy engine of the Ascend accelerator: cache_sdma_direct
       store_health finds a folder that hangs, while blocks are removed too: posix_gc_task_timeout_ms
       the buffer is one piece of memory, allocated at the start: use_pmr pmr_config
-      the level is that of UC_LOGGER_LEVEL in the environment of ucm serve: log_level
+      the level is that of serve_log_level, else of UC_LOGGER_LEVEL in the environment of ucm serve: log_level
       a measuring mode of the original: use_inference_duration_monitor
       a measuring mode of the original: inference_duration_monitor_fake_hit_ratio
       """;

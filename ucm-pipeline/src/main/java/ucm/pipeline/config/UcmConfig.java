@@ -2,6 +2,7 @@ package ucm.pipeline.config;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -110,6 +111,29 @@ public record UcmConfig(
   public UcmConfig withTopLevel(Map<String, ?> values, String origin) {
     Map<String, Setting> merged = merge(topLevel, values, origin);
     return new UcmConfig(source, connectorName, connectorStart, merged, connector, shapeFindings);
+  }
+
+  /** This configuration with the values that another one has of some keys, set there or not. */
+  UcmConfig withValuesOf(UcmConfig other, Collection<ConfigKey<?>> keys) {
+    return new UcmConfig(
+        source,
+        connectorName,
+        connectorStart,
+        replaced(topLevel, other.topLevel, keys),
+        replaced(connector, other.connector, keys),
+        shapeFindings);
+  }
+
+  private static Map<String, Setting> replaced(
+      Map<String, Setting> old, Map<String, Setting> other, Collection<ConfigKey<?>> keys) {
+    Map<String, Setting> all = new LinkedHashMap<>(old);
+    for (ConfigKey<?> key : keys) {
+      List<String> names = new ArrayList<>(key.aliases());
+      names.addFirst(key.name());
+      all.keySet().removeAll(names);
+      names.stream().filter(other::containsKey).forEach(name -> all.put(name, other.get(name)));
+    }
+    return all;
   }
 
   private static Map<String, Setting> merge(

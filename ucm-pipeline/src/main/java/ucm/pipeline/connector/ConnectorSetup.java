@@ -14,6 +14,8 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -294,6 +296,17 @@ public final class ConnectorSetup {
     Pipeline pipeline = Pipeline.open(complete, catalog, stage -> lookups);
     stageLookups.put(pipeline, lookups);
     return pipeline;
+  }
+
+  /**
+   * Has an open pipeline of {@link #openPipeline} take the live values of another configuration.
+   *
+   * @return what could not be taken, and why
+   */
+  public List<ConfigProblem> reload(Pipeline open, UcmConfig changed) {
+    StoreConfig values = changed.with(keys(0, spec.kv()), ENGINE).storeConfig();
+    open.reload(values);
+    return values.problems().stream().filter(ConfigProblem::isError).toList();
   }
 
   /** The configuration with what the engine knows, for the pipeline of a device, or -1. */

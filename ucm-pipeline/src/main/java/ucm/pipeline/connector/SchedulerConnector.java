@@ -14,6 +14,7 @@ import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.PromptRequest;
@@ -48,7 +49,7 @@ public final class SchedulerConnector implements AutoCloseable {
   private final ConnectorSetup setup;
   private final EngineSpec spec;
   private final BlockHasher hasher;
-  private final HitPolicy policy;
+  private volatile HitPolicy policy;
   private final PromptLookup.Ranks ranks;
   private final @Nullable LiteCache lite;
   private final @Nullable TraceRecorder traces;
@@ -215,6 +216,11 @@ public final class SchedulerConnector implements AutoCloseable {
    */
   public void useGeneration(String own) {
     generation = own;
+  }
+
+  /** From now on, how much of what is found is used is what these settings say; in lite mode nothing changes. */
+  public void usePolicy(ConnectorSettings settings) {
+    policy = new HitPolicy(settings, spec.blockTokens());
   }
 
   /** Records a request in the trace when it is new; says whether it is. */

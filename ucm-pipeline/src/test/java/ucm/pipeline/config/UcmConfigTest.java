@@ -216,6 +216,7 @@ class UcmConfigTest {
                 false,
                 "md5-pickle",
                 ModelFingerprint.WEIGHTS,
+                Optional.empty(),
                 Optional.empty()));
   }
 
@@ -233,7 +234,8 @@ class UcmConfigTest {
             Map.entry("use_lite", true),
             Map.entry("block_hasher", "md5-pickle"),
             Map.entry("model_fingerprint", "path"),
-            Map.entry("metrics_config_path", "/etc/ucm/metrics.yaml"));
+            Map.entry("metrics_config_path", "/etc/ucm/metrics.yaml"),
+            Map.entry("serve_log_level", "debug"));
     UcmConfig config = UcmConfig.of("Fake", Map.of()).withTopLevel(values, "command line");
     assertThat(values).hasSameSizeAs(ConnectorSettings.TOP_LEVEL);
     assertThat(config.check(catalog).text()).endsWith("0 errors, 0 warnings");
@@ -250,7 +252,8 @@ class UcmConfigTest {
                 true,
                 "md5-pickle",
                 ModelFingerprint.PATH,
-                Optional.of(Path.of("/etc/ucm/metrics.yaml"))));
+                Optional.of(Path.of("/etc/ucm/metrics.yaml")),
+                Optional.of("debug")));
   }
 
   @Test

@@ -43,5 +43,14 @@ public final class MessageType {
   public static final int LOAD_CHUNKS = 38;
   public static final int MOVED = 39;
 
+  // Of operators.
+  public static final int RELOAD = 64;
+  public static final int DRAIN = 65;
+  public static final int CLEAR = 66;
+  public static final int LOG_LEVEL = 67;
+  public static final int STOP = 68;
+  public static final int PROGRESS = 69;
+  public static final int REPORT = 70;
+
   private MessageType() {}
 }

@@ -1,10 +1,12 @@
 package ucm.server.session;
 
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 import ucm.api.BlockIds;
+import ucm.api.config.ConfigProblem;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
@@ -34,11 +36,11 @@ final class EngineBlocks implements AutoCloseable {
   final Holds holds;
   final Saves saves;
   final Pipeline pipeline;
+  final Admission admission;
 
   private final Engines.Context context;
   private final int generation;
   private final ConnectorSetup setup;
-  private final SharedPipelines.Key key;
   private final Map<Integer, RankTransfers> transfers = new ConcurrentHashMap<>();
   private boolean closed;
 
@@ -81,17 +83,31 @@ final class EngineBlocks implements AutoCloseable {
             .withGenerations(context.generations());
     // Throws here when it cannot be read.
     String _ = setup.generation();
-    key = new SharedPipelines.Key(engine.config(), config.directories(), layout);
-    pipeline = context.pipelines().acquire(key, setup);
+    pipeline = context.pipelines().acquire(config, layout, setup);
+    admission = context.admission();
     int parts = spec.parts();
     long most = context.stagingBytes() / parts / StagingSegment.strideOf(layout);
     slots = new SlotPool(Math.clamp(most, 1, Math.min(mostSlots, MOST_SLOTS)), context.clock());
     holds = new Holds(slots, engine.tpSize(), context.clock());
-    saves = new Saves(slots, parts, transfers::get, context.clock());
+    saves = new Saves(slots, parts, transfers::get, admission, context.clock());
   }
 
   static KvIdentity identity(WorkerFields worker, IdentityMessage said) {
     return new KvIdentity(said.config(), said.weights(), worker.layoutText());
+  }
+
+  /**
+   * Has the pipeline take the live values of another configuration.
+   *
+   * @return what could not be taken, and why
+   */
+  List<ConfigProblem> reload(UcmConfig changed) {
+    return setup.reload(pipeline, changed);
+  }
+
+  /** Those who have this configuration share the pipeline from now on. */
+  void reloaded(UcmConfig config) {
+    context.pipelines().reloaded(pipeline, config, layout);
   }
 
   /** What is in force of {@code model_fingerprint}. */
@@ -174,6 +190,6 @@ final class EngineBlocks implements AutoCloseable {
     closed = true;
     abandon();
     transfers.values().forEach(RankTransfers::close);
-    context.pipelines().release(key);
+    context.pipelines().release(pipeline);
   }
 }

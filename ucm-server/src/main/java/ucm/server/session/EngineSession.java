@@ -1,6 +1,8 @@
 package ucm.server.session;
 
 import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -12,7 +14,11 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
+import ucm.api.config.ConfigKey;
 import ucm.device.DeviceException;
+import ucm.pipeline.config.ConfigChange;
+import ucm.pipeline.config.ConfigChange.Values;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.server.device.DeviceCopies;
@@ -33,11 +39,13 @@ import ucm.server.staging.StagingSegment;
 public final class EngineSession implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineSession.class);
+  private static final String FIXED =
+      "cannot change while the engine is connected: restart the engine to have it";
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final Engines.Context context;
   private final EngineFields fields;
-  private final UcmConfig config;
+  private volatile UcmConfig config;
   // Clients map segments by it, so that a segment of an engine that was here before is not taken
   // for this one.
   private final int generation = RANDOM.nextInt();
@@ -335,6 +343,81 @@ public final class EngineSession implements AutoCloseable {
     return now;
   }
 
+  /** The settings in force. */
+  ConnectorSettings connectorSettings() {
+    return config.settings();
+  }
+
+  /**
+   * Takes the live values of another configuration.
+   *
+   * @return what people ask: by key, what was taken and what was not, and why
+   */
+  synchronized Map<String, Object> reload(UcmConfig asked) {
+    UcmConfig inUse = config;
+    List<ConfigKey<?>> keys = new ArrayList<>(context.keys(inUse));
+    ConfigChange change = ConfigChange.of(inUse, asked, keys);
+    Map<String, String> refused = new LinkedHashMap<>();
+    EngineBlocks now = blocks;
+    if (now != null) {
+      now.reload(change.merged())
+          .forEach(problem -> refused.putIfAbsent(problem.key(), problem.message()));
+    }
+    refused.putAll(context.process().apply(change.merged().settings(), change.live().keySet()));
+    keys.addAll(ConnectorSettings.TOP_LEVEL);
+    keys.removeIf(key -> !refused.containsKey(key.name()));
+    UcmConfig inForce = change.without(inUse, keys);
+    config = inForce;
+    schedulers.forEach(scheduler -> scheduler.usePolicy(inForce.settings()));
+    if (now != null) {
+      now.reloaded(inForce);
+    }
+    Map<String, Object> taken = new LinkedHashMap<>();
+    Map<String, Object> notTaken = new LinkedHashMap<>();
+    change
+        .live()
+        .forEach(
+            (key, values) -> {
+              String why = refused.get(key);
+              (why == null ? taken : notTaken).put(key, data(values, why));
+            });
+    change.fixed().forEach((key, values) -> notTaken.put(key, data(values, FIXED)));
+    Map<String, Object> answer = new LinkedHashMap<>();
+    answer.put("engine", fields.instance());
+    answer.put("taken", taken);
+    answer.put("not_taken", notTaken);
+    return answer;
+  }
+
+  private static Map<String, @Nullable Object> data(Values values, @Nullable String reason) {
+    Map<String, @Nullable Object> data = new LinkedHashMap<>();
+    data.put("from", values.from());
+    data.put("to", values.to());
+    if (reason != null) {
+      data.put("reason", reason);
+    }
+    return data;
+  }
+
+  /** The configuration in force. */
+  UcmConfig config() {
+    return config;
+  }
+
+  /** Stores nothing of what was planned so far. */
+  void dropSaves() {
+    EngineBlocks now = blocks;
+    if (now != null) {
+      now.saves.dropAll();
+    }
+  }
+
+  /** Waits until nothing is being saved; returns how many saves are left after that time. */
+  int awaitSaves(Duration most) throws InterruptedException {
+    EngineBlocks now = blocks;
+    return now == null || now.saves.awaitNone(most) ? 0 : now.saves.size();
+  }
+
   /** Ends what took too long. */
   synchronized void sweep() {
     EngineBlocks now = blocks;
@@ -349,6 +432,7 @@ public final class EngineSession implements AutoCloseable {
     Map<String, Object> status = new LinkedHashMap<>();
     status.put("engine", fields.instance());
     status.put("model", fields.model());
+    status.put("configuration", fields.configName());
     status.put("tensor_parallel_size", fields.tpSize());
     status.put("connected_ranks", connectedRanks.stream().boxed().toList());
     status.put("device_ranks", List.copyOf(deviceRanks.keySet()));

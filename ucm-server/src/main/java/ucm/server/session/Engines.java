@@ -1,24 +1,38 @@
 package ucm.server.session;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.FlushResult;
 import ucm.api.StoreException;
+import ucm.api.admin.StoreDirectories.Observer;
+import ucm.api.config.ConfigKey;
 import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.ConfigReport;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.Generations;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.server.device.DeviceCopies.SharedDevices;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.session.SharedPipelines.Opened;
 
 /** The engines that are connected, by their names. Thread-safe. */
 public final class Engines implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Engines.class);
+  // After so long an observer is told how far it is.
+  private static final Duration STEP = Duration.ofMillis(200);
 
   /**
    * What all engines of a daemon share.
@@ -31,6 +45,8 @@ public final class Engines implements AutoCloseable {
    * @param stagingBytes most bytes of staging for an engine, all its ranks together
    * @param clock monotonic nanoseconds
    * @param generations which blocks engines have disowned
+   * @param admission whether blocks are stored
+   * @param process what of the settings concerns the whole process
    */
   record Context(
       StoreCatalog catalog,
@@ -40,12 +56,30 @@ public final class Engines implements AutoCloseable {
       String segmentPrefix,
       long stagingBytes,
       LongSupplier clock,
-      Generations generations) {
+      Generations generations,
+      Admission admission,
+      ProcessSettings process) {
+
+    /** The keys of the stages of a configuration. */
+    List<ConfigKey<?>> keys(UcmConfig config) {
+      return catalog.configKeys(config.pipeline().stages()).values().stream()
+          .flatMap(List::stream)
+          .toList();
+    }
 
     Path segmentPath(int generation, int number) {
       return Path.of(segmentPrefix + Integer.toHexString(generation) + "-" + number);
     }
   }
+
+  /** Takes what concerns the process that all engines share. */
+  public interface ProcessSettings {
+    /** Takes the values of some keys; returns by key why a value is not taken. */
+    Map<String, String> apply(ConnectorSettings settings, Set<String> keys);
+  }
+
+  /** What clients call a configuration, and its text. */
+  private record Source(String name, String yaml) {}
 
   /** An engine's name and its launch, as its launch line may name the id of another engine. */
   private record Key(String instance, String launch) {}
@@ -56,6 +90,9 @@ public final class Engines implements AutoCloseable {
   // Guarded by this.
   private final Map<Key, Connected> sessions = new LinkedHashMap<>();
   private final Set<EngineSession> ending = new LinkedHashSet<>();
+  // Configurations that were reloaded, and what is in force: for engines that come back with the
+  // old text.
+  private final Map<Source, UcmConfig> reloaded = new HashMap<>();
 
   /**
    * No engine yet.
@@ -68,7 +105,8 @@ public final class Engines implements AutoCloseable {
       MetricsScopes metrics,
       String segmentPrefix,
       long stagingBytes,
-      LongSupplier clock) {
+      LongSupplier clock,
+      ProcessSettings process) {
     context =
         new Context(
             catalog,
@@ -78,7 +116,9 @@ public final class Engines implements AutoCloseable {
             segmentPrefix,
             stagingBytes,
             clock,
-            new Generations());
+            new Generations(),
+            new Admission(),
+            process);
   }
 
   /**
@@ -95,7 +135,13 @@ public final class Engines implements AutoCloseable {
     if (connected == null) {
       boolean taken = sessions.keySet().stream().anyMatch(one -> one.instance.equals(key.instance));
       EngineFields own = taken ? fields.as(fields.engineId() + "-" + launch) : fields;
-      UcmConfig config = config(fields.configName(), fields.config());
+      UcmConfig read = config(fields.configName(), fields.config());
+      UcmConfig config =
+          reloaded.getOrDefault(new Source(fields.configName(), fields.config()), read);
+      context
+          .process
+          .apply(config.settings(), config.settings().ofProcess())
+          .forEach((name, why) -> LOG.warn("{}: {}: {}", own.instance(), name, why));
       connected = new Connected(fields, new EngineSession(context, own, config));
       sessions.put(key, connected);
     } else if (!connected.fields.equals(fields)) {
@@ -148,6 +194,105 @@ public final class Engines implements AutoCloseable {
         ending.remove(session);
       }
     }
+  }
+
+  /**
+   * Has the engines of a configuration take new values of those keys that may change while they run.
+   *
+   * @param name what the engines call the configuration
+   * @throws ProtocolException when the new text is bad; nothing has changed then
+   */
+  public Map<String, Object> reload(String name, String yaml) throws ProtocolException {
+    UcmConfig asked = config(name, yaml);
+    ConfigReport report = asked.check(context.catalog);
+    if (report.hasErrors()) {
+      throw new ProtocolException(ProtocolException.REFUSED_ENGINE, report.text());
+    }
+    List<Map<String, Object>> engines = new ArrayList<>();
+    boolean complete = true;
+    Set<String> others = new LinkedHashSet<>();
+    for (EngineSession session : all()) {
+      EngineFields fields = session.fields();
+      if (fields.configName().equals(name)) {
+        Map<String, Object> one = session.reload(asked);
+        engines.add(one);
+        complete &= Map.of().equals(one.get("not_taken"));
+        synchronized (this) {
+          reloaded.put(new Source(name, fields.config()), session.config());
+        }
+      } else {
+        others.add(fields.configName());
+      }
+    }
+    Map<String, Object> answer = new LinkedHashMap<>();
+    answer.put("configuration", name);
+    answer.put("engines", engines);
+    answer.put("other_configurations", others);
+    answer.put("complete", complete && !engines.isEmpty());
+    return answer;
+  }
+
+  /**
+   * Stores nothing more of what engines bring, and waits until what they have brought is stored. Loads go on.
+   *
+   * @param most how long to wait
+   */
+  public Map<String, Object> drain(Duration most, Observer observer) throws InterruptedException {
+    context.admission.close(true);
+    LOG.info("drained: no blocks are stored any more");
+    long end = System.nanoTime() + most.toNanos();
+    int first = Math.max(1, saves(Duration.ZERO));
+    int saves = first;
+    while (saves > 0 && System.nanoTime() < end && !observer.isStopped()) {
+      saves = saves(STEP);
+      observer.at(Math.max(0, first - saves), first);
+    }
+    long pending = 0;
+    long failed = 0;
+    for (Opened opened : context.pipelines.all()) {
+      FlushResult flushed;
+      do {
+        long left = Math.clamp(end - System.nanoTime(), 0, STEP.toNanos());
+        flushed = opened.pipeline().flush(Duration.ofNanos(left));
+        failed += flushed.failedCount();
+        observer.at(first - saves, first);
+      } while (flushed.pendingBlocks() > 0 && System.nanoTime() < end && !observer.isStopped());
+      pending += flushed.pendingBlocks();
+    }
+    Map<String, Object> answer = new LinkedHashMap<>();
+    answer.put("drained", true);
+    answer.put("saves_left", saves);
+    answer.put("pending_blocks", pending);
+    answer.put("failed_blocks", failed);
+    answer.put("complete", saves == 0 && pending == 0 && failed == 0);
+    return answer;
+  }
+
+  private int saves(Duration most) throws InterruptedException {
+    int left = 0;
+    for (EngineSession session : all()) {
+      left += session.awaitSaves(most);
+    }
+    return left;
+  }
+
+  /** Stores again what engines bring. */
+  public Map<String, Object> fill() {
+    context.admission.close(false);
+    LOG.info("not drained any more: blocks are stored");
+    return Map.of("drained", false);
+  }
+
+  /** Whether nothing is stored any more. */
+  public boolean isDrained() {
+    return context.admission.isClosed();
+  }
+
+  /** Empties all open pipelines; what engines have planned to save so far is not stored. */
+  public Map<String, Object> clear(Observer observer) throws InterruptedException {
+    all().forEach(EngineSession::dropSaves);
+    LOG.info("all blocks of {} pipelines are removed", context.pipelines.all().size());
+    return new Clearing(observer).run(context.pipelines.all());
   }
 
   /** Ends what took too long; to be called every few seconds. */

@@ -156,6 +156,7 @@ public final class NamedBlocks implements AutoCloseable {
         if (taken.length > 0) {
           BlockIds saved = ids.select(0, missing).slice(0, taken.length);
           save = blocks.saves.begin(engine, saved, taken, CompletableFuture.completedFuture(true));
+          taken = save == 0 ? NO_SLOTS : taken;
         }
       }
     }

@@ -37,6 +37,7 @@ public final class RegionBlocks implements AutoCloseable {
 
   private final String engine;
   private final Pipeline pipeline;
+  private final Admission admission;
   private final UnaryOperator<BlockIds> names;
   private final BlockLayout layout;
   private final EngineRegion region;
@@ -59,6 +60,7 @@ public final class RegionBlocks implements AutoCloseable {
     this.names = names;
     this.engine = engine;
     pipeline = blocks.pipeline;
+    admission = blocks.admission;
     layout = blocks.layout.blockLayout();
     region =
         EngineRegion.open(
@@ -77,7 +79,12 @@ public final class RegionBlocks implements AutoCloseable {
    */
   public void store(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
     BlockIds ids = names.apply(blocks.ids());
-    move(transfer(ids, blocks.chunks()), pipeline::dump, result -> pipeline.lookup(ids), answer);
+    Transfer transfer = transfer(ids, blocks.chunks());
+    if (!admission.begin(
+        () -> move(transfer, pipeline::dump, result -> pipeline.lookup(ids), answer))) {
+      begin();
+      executor.execute(() -> end(() -> pipeline.lookup(ids), answer));
+    }
   }
 
   /**
@@ -103,9 +110,7 @@ public final class RegionBlocks implements AutoCloseable {
       Function<Transfer, Task> start,
       Function<TransferResult, BitSet> outcome,
       Consumer<BitSet> answer) {
-    synchronized (this) {
-      moving++;
-    }
+    begin();
     Task task;
     try {
       task = start.apply(transfer);
@@ -116,6 +121,10 @@ public final class RegionBlocks implements AutoCloseable {
     }
     task.whenTerminal(
         () -> executor.execute(() -> end(() -> outcome.apply(task.result()), answer)));
+  }
+
+  private synchronized void begin() {
+    moving++;
   }
 
   private Transfer transfer(BlockIds ids, int[] chunks) throws ProtocolException {

@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.time.Duration;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
@@ -65,6 +66,7 @@ final class Saves {
   private final SlotPool pool;
   private final int ranks;
   private final IntFunction<@Nullable RankTransfers> transfers;
+  private final Admission admission;
   private final LongSupplier clock;
   // Guarded by this.
   private final Map<Long, Save> saves = new HashMap<>();
@@ -81,10 +83,12 @@ final class Saves {
       SlotPool pool,
       int ranks,
       IntFunction<@Nullable RankTransfers> transfers,
+      Admission admission,
       LongSupplier clock) {
     this.pool = pool;
     this.ranks = ranks;
     this.transfers = transfers;
+    this.admission = admission;
     this.clock = clock;
   }
 
@@ -93,10 +97,14 @@ final class Saves {
    *
    * @param slots one for each block, taken from the pool
    * @param basis ends with whether what the blocks are computed from is right
-   * @return its number
+   * @return its number; 0 when nothing is stored any more, and the slots are free
    */
   synchronized long begin(
       String requestId, BlockIds ids, int[] slots, CompletableFuture<Boolean> basis) {
+    if (admission.isClosed()) {
+      pool.give(slots);
+      return 0;
+    }
     Save save = new Save(requestId, ids, slots, basis, clock.getAsLong());
     save.awaited.set(0, ranks);
     saves.put(++lastId, save);
@@ -193,6 +201,19 @@ final class Saves {
       pool.give(save.slots);
     }
     save.ended.complete(save.ids);
+    notifyAll();
+  }
+
+  /** Waits until there are none; false when there are some after that time. */
+  synchronized boolean awaitNone(Duration most) throws InterruptedException {
+    long end = System.nanoTime() + most.toNanos();
+    for (long left = most.toNanos(); !saves.isEmpty(); left = end - System.nanoTime()) {
+      if (left <= 0) {
+        return false;
+      }
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return true;
   }
 
   synchronized int size() {

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.connector.PromptLookup;
 import ucm.pipeline.connector.SchedulerConnector;
 import ucm.pipeline.connector.engine.RequestPlan;
@@ -81,6 +82,7 @@ public final class SchedulerSession implements AutoCloseable {
     SchedulerConnector made = connector;
     if (made == null) {
       made = blocks.scheduler();
+      made.usePolicy(engine.connectorSettings());
       connector = made;
     }
     return made;
@@ -139,6 +141,13 @@ public final class SchedulerSession implements AutoCloseable {
         engine.generation(),
         lookup,
         answer);
+  }
+
+  /** Uses other settings from now on. */
+  synchronized void usePolicy(ConnectorSettings settings) {
+    if (connector != null) {
+      connector.usePolicy(settings);
+    }
   }
 
   /** Whether a request still waits for a look-up. */
@@ -290,6 +299,9 @@ public final class SchedulerSession implements AutoCloseable {
       return;
     }
     long save = blocks.saves.begin(request.id, ids.slice(0, slots.length), slots, basis);
+    if (save == 0) {
+      return;
+    }
     int[] padded = Arrays.copyOf(slots, ids.size());
     Arrays.fill(padded, slots.length, padded.length, PlannedMessage.NO_SLOT);
     saves.add(new PlannedMessage.Save(request.handle, save, planned + skipped, padded));

@@ -7,11 +7,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.FlushResult;
 import ucm.api.StoreException;
 import ucm.pipeline.Pipeline;
+import ucm.pipeline.catalog.PipelineSpec;
+import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.KvLayout;
 
@@ -27,16 +30,35 @@ final class SharedPipelines implements AutoCloseable {
 
   private static final Duration FLUSH = Duration.ofSeconds(60);
 
-  /** Two files of one text have other directories when these are relative. */
-  record Key(String config, Map<String, List<String>> directories, KvLayout layout) {}
+  /** What two pipelines are alike by: their stages, the values of these, and their blocks. */
+  record Key(PipelineSpec stages, Map<String, Object> values, KvLayout layout) {
+
+    static Key of(UcmConfig config, KvLayout layout) {
+      Map<String, Object> values = new HashMap<>();
+      config
+          .connector()
+          .forEach(
+              (name, setting) -> {
+                if (setting.raw() != null) {
+                  values.put(name, setting.raw());
+                }
+              });
+      return new Key(config.openedPipeline(), values, layout);
+    }
+  }
+
+  /** An open pipeline and its configuration, as far as engines do not give it. */
+  record Opened(Pipeline pipeline, UcmConfig config) {}
 
   private static final class Shared {
     final Pipeline pipeline;
+    UcmConfig config;
     int users;
     long unusedSince;
 
-    Shared(Pipeline pipeline) {
+    Shared(Pipeline pipeline, UcmConfig config) {
       this.pipeline = pipeline;
+      this.config = config;
     }
   }
 
@@ -53,10 +75,11 @@ final class SharedPipelines implements AutoCloseable {
    *
    * @throws StoreException when it cannot be opened, also with the room of those that are not used
    */
-  synchronized Pipeline acquire(Key key, ConnectorSetup setup) {
+  synchronized Pipeline acquire(UcmConfig config, KvLayout layout, ConnectorSetup setup) {
+    Key key = Key.of(config, layout);
     Shared shared = open.get(key);
     if (shared == null) {
-      shared = new Shared(openWithRoom(setup));
+      shared = new Shared(openWithRoom(setup), config);
       open.put(key, shared);
     }
     shared.users++;
@@ -80,9 +103,38 @@ final class SharedPipelines implements AutoCloseable {
     }
   }
 
+  /** Those that are open now, used or not. */
+  synchronized List<Opened> all() {
+    return open.values().stream().map(one -> new Opened(one.pipeline, one.config)).toList();
+  }
+
+  /** A pipeline has taken values of another configuration: who has that one shares it from now on. */
+  synchronized void reloaded(Pipeline pipeline, UcmConfig config, KvLayout layout) {
+    Key now = Key.of(config, layout);
+    Key before = keyOf(pipeline);
+    Shared shared = before == null ? null : open.get(before);
+    if (shared == null) {
+      return;
+    }
+    shared.config = config;
+    if (open.putIfAbsent(now, shared) == null) {
+      open.remove(before);
+    }
+  }
+
+  private @Nullable Key keyOf(Pipeline pipeline) {
+    for (Map.Entry<Key, Shared> entry : open.entrySet()) {
+      if (entry.getValue().pipeline == pipeline) {
+        return entry.getKey();
+      }
+    }
+    return null;
+  }
+
   /** A user is done with it. */
-  synchronized void release(Key key) {
-    Shared shared = open.get(key);
+  synchronized void release(Pipeline pipeline) {
+    Key key = keyOf(pipeline);
+    Shared shared = key == null ? null : open.get(key);
     if (shared != null && --shared.users == 0) {
       shared.unusedSince = clock.getAsLong();
     }

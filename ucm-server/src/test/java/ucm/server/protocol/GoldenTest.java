@@ -84,7 +84,12 @@ final class GoldenTest {
     "find, 33, 10",
     "open_region, 35, 11",
     "store_chunks, 37, 12",
-    "load_chunks, 38, 13"
+    "load_chunks, 38, 13",
+    "reload, 64, 14",
+    "drain, 65, 15",
+    "clear, 66, 16",
+    "log_level, 67, 17",
+    "stop, 68, 18"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -95,9 +100,22 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(37)
+          .hasSize(44)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
+  }
+
+  @Test
+  void whatOperatorsAskAndAreTold() throws Exception {
+    FrameReader reload = new FrameReader(read("reload").body());
+    assertThat(reload.string()).isEqualTo("/etc/ucm.yaml");
+    assertThat(reload.string()).isEqualTo("hit_ratio: 0.5\n");
+    FrameReader drain = new FrameReader(read("drain").body());
+    assertThat(drain.u8()).isEqualTo(1);
+    assertThat(drain.u32()).isEqualTo(120);
+    assertThat(new FrameReader(read("log_level").body()).string()).isEqualTo("debug");
+    written("progress", new FrameWriter(69, 16).string("clear").u64(1024).u64(0));
+    written("report", new FrameWriter(70, 17).string("{\"log_level\":\"debug\"}"));
   }
 
   @Test

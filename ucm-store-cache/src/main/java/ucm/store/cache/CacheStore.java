@@ -18,6 +18,7 @@ import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.api.admin.Clearable;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.store.cache.config.CacheConfig;
@@ -37,7 +38,7 @@ import ucm.store.cache.transfer.Dumps;
  * <p>With {@code device_id: -1} it has no pool: look-ups go to the next stage, and no data is moved.
  */
 @StoreName("Cache")
-public final class CacheStore extends AbstractStore {
+public final class CacheStore extends AbstractStore implements Clearable {
 
   private static final Logger LOG = LoggerFactory.getLogger(CacheStore.class);
 
@@ -199,6 +200,14 @@ public final class CacheStore extends AbstractStore {
       }
     }
     return gone;
+  }
+
+  @Override
+  public void clear() {
+    requireOpen();
+    if (cache != null) {
+      cache.pool.dropAll();
+    }
   }
 
   @Override

@@ -149,6 +149,17 @@ final class BlockIndex {
     }
   }
 
+  /** Forgets all blocks. */
+  void clear() {
+    lock.writeLock().lock();
+    try {
+      whole.clear();
+      partial.clear();
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
   private static void remove(IdTable table, long high, long low) {
     int slot = table.find(high, low);
     if (slot != IdTable.NONE) {
@@ -228,6 +239,12 @@ final class BlockIndex {
     /** Removes the id that was not used for the longest time; the table is not empty. */
     void removeOldest() {
       ids.remove(order.evict(_ -> true));
+    }
+
+    void clear() {
+      while (size() > 0) {
+        removeOldest();
+      }
     }
 
     void remove(int slot) {

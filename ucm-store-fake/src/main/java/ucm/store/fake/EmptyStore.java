@@ -9,6 +9,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreContext;
 import ucm.api.StoreName;
 import ucm.api.TransferTask;
+import ucm.api.admin.Clearable;
 import ucm.api.config.ConfigKey;
 
 /**
@@ -19,7 +20,7 @@ import ucm.api.config.ConfigKey;
  * #flush} has nothing to wait for.
  */
 @StoreName("Empty")
-public final class EmptyStore extends AbstractStore {
+public final class EmptyStore extends AbstractStore implements Clearable {
 
   /** A store that is not configured yet. */
   public EmptyStore() {}
@@ -36,6 +37,11 @@ public final class EmptyStore extends AbstractStore {
 
   @Override
   protected void doOpen(StoreContext context) {}
+
+  @Override
+  public void clear() {
+    requireOpen();
+  }
 
   @Override
   protected BitSet doLookup(BlockIds ids) {

@@ -14,6 +14,7 @@ import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreName;
 import ucm.api.TransferTask;
+import ucm.api.admin.Clearable;
 import ucm.api.config.ConfigKey;
 
 /**
@@ -31,7 +32,7 @@ import ucm.api.config.ConfigKey;
  * there is no queue to overflow. Memory on any device is accepted.
  */
 @StoreName("Fake")
-public final class FakeStore extends AbstractStore {
+public final class FakeStore extends AbstractStore implements Clearable {
 
   private static final long BYTES_PER_BLOCK = 40;
 
@@ -159,6 +160,11 @@ public final class FakeStore extends AbstractStore {
   public BitSet remove(BlockIds ids) {
     now().index().remove(ids);
     return all(ids);
+  }
+
+  @Override
+  public void clear() {
+    now().index().clear();
   }
 
   static void endAll(TransferTask task, ShardOutcome outcome) {

@@ -19,6 +19,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.admin.DirectoryStore;
+import ucm.api.admin.Reloadable;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
@@ -38,7 +39,8 @@ import ucm.store.file.eviction.EvictionGuard;
  *
  * <p>A block is durable when it is committed with the configured {@code durability}.
  */
-public abstract class FileStore extends AbstractStore implements IndexLookup, DirectoryStore {
+public abstract class FileStore extends AbstractStore
+    implements IndexLookup, DirectoryStore, Reloadable {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileStore.class);
   // Closing files and joining threads comes after what is under way.
@@ -71,6 +73,25 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
   protected void doConfigure(StoreConfig from) {
     StoreKind own = new StoreKind(kind.name(), kind.isLocal(), this::threadFailed);
     config = FileStoreConfig.from(own, from).orElse(null);
+  }
+
+  /** A capacity must have been there when the store was opened, as it keeps no account of its space without. */
+  @Override
+  public void reload(StoreConfig from) {
+    FileStoreRuntime open = engine();
+    FileStoreConfig known = open.limits;
+    StoreConfig named = commonNames(from);
+    FileStoreConfig changed = FileStoreConfig.from(known.kind(), named).orElse(null);
+    if (changed == null) {
+      return;
+    }
+    if (changed.capacityGb() > 0 != known.capacityGb() > 0) {
+      named.reject(
+          kind.keys().capacityGb,
+          "is 0, which is without limit, before or after: that is decided when the store opens");
+      changed = changed.withCapacity(known.capacityGb());
+    }
+    open.reload(changed);
   }
 
   @Override

@@ -50,6 +50,7 @@ final class FileStoreRuntime {
   final WriterLease[] leases;
   final IoQueues io;
   final BlockFiles files;
+  private final SpaceLimit space;
   final BlockLookup lookup;
   final Volumes volumes;
   final ShardWorkers workers;
@@ -65,6 +66,9 @@ final class FileStoreRuntime {
   final FileStoreMetrics metrics;
   final LongSupplier clock;
   final FileStoreConfig config;
+
+  /** What is in force of the keys that are live. */
+  volatile FileStoreConfig limits;
 
   /**
    * Makes the parts; no thread runs yet.
@@ -83,6 +87,7 @@ final class FileStoreRuntime {
       BlockWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
+    limits = config;
     clock = context.nanoClock();
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
     metrics = new FileStoreMetrics(registry);
@@ -104,7 +109,7 @@ final class FileStoreRuntime {
             this::directoryIsDown,
             this::directoryIsUp);
     FolderTree tree = new FolderTree(paths, config.folderDigits());
-    SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks);
+    space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks);
     space.aroundWaits(volumes::pause, volumes::enter);
     files = new BlockFiles(operations, paths, config, leases, space, clock, volumes);
     remover = new BlockRemover(files, volumes, timeoutNanos());
@@ -230,6 +235,15 @@ final class FileStoreRuntime {
           () -> volumes.execute("uses", 0, uses::flush));
     }
     volumes.start(timer);
+  }
+
+  /** Takes the live values of another configuration with the same directories. */
+  synchronized void reload(FileStoreConfig changed) {
+    limits = changed;
+    space.reload(changed);
+    if (collector != null) {
+      collector.reload(changed.gc());
+    }
   }
 
   /** How long a task may take, and a close. */

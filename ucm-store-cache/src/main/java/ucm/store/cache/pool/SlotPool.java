@@ -149,6 +149,11 @@ public final class SlotPool extends SlotStates {
     tellRoom(dropBlock(high, low, false));
   }
 
+  /** Forgets all blocks, as {@link #drop} does one. */
+  public void dropAll() {
+    tellRoom(dropEach(_ -> true));
+  }
+
   /**
    * Forgets a block that the next stage was asked for and does not have, so that a dump takes all its
    * shards. What was loaded proves nothing any more: it came from the next stage and is gone there. Only a dump
@@ -164,7 +169,7 @@ public final class SlotPool extends SlotStates {
    * takes what is here for a part of what its next stage has.
    */
   public void dropUnfinished() {
-    tellRoom(dropPartial());
+    tellRoom(dropEach(this::isPartial));
   }
 
   /** Whether a task wants slots that were not to be had. */

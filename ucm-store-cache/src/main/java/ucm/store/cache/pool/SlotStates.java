@@ -1,5 +1,6 @@
 package ucm.store.cache.pool;
 
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
@@ -218,11 +219,16 @@ abstract class SlotStates extends PoolBlocks {
     return dropShards(entry) > 0 ? ROOM : 0;
   }
 
-  /** Drops the blocks of which only some shards were dumped; {@link #ROOM} or 0. */
-  final synchronized int dropPartial() {
+  /** Whether only some shards of a block were dumped. */
+  final boolean isPartial(int entry) {
+    return dumped[entry] && ready[entry] < shards;
+  }
+
+  /** Drops blocks; {@link #ROOM} or 0. */
+  final synchronized int dropEach(IntPredicate which) {
     int freed = 0;
     for (int entry = 0; entry < table.end(); entry++) {
-      if (held[entry] > 0 && dumped[entry] && ready[entry] < shards) {
+      if (held[entry] > 0 && which.test(entry)) {
         freed += dropShards(entry);
       }
     }

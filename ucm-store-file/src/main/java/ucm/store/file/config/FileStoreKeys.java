@@ -138,6 +138,7 @@ public final class FileStoreKeys {
   public final ConfigKey<Double> capacityGb =
       add(
           ConfigKey.number(key("capacity_gb"))
+              .live()
               .atLeast(0)
               .defaultTo(0.0)
               .unit("GiB")
@@ -154,6 +155,7 @@ public final class FileStoreKeys {
   public final ConfigKey<Double> minFreeGb =
       add(
           ConfigKey.number(key("min_free_gb"))
+              .live()
               .atLeast(0)
               .defaultTo(0.1)
               .unit("GiB")
@@ -177,6 +179,7 @@ public final class FileStoreKeys {
   final ConfigKey<Double> gcTriggerThresholdRatio =
       add(
           ConfigKey.number(key("gc_trigger_threshold_ratio"))
+              .live()
               .range(0, 1)
               .defaultTo(0.98)
               .unit("share of the capacity")
@@ -188,6 +191,7 @@ public final class FileStoreKeys {
   final ConfigKey<Double> gcRecyclePercent =
       add(
           ConfigKey.number(key("gc_recycle_percent"))
+              .live()
               .range(0, 1)
               .defaultTo(0.03)
               .unit("share of the used space")

@@ -55,7 +55,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
 
   private final BlockFiles files;
   private final SpaceLimit space;
-  private final FileStoreConfig.Gc config;
+  private volatile FileStoreConfig.Gc config;
   private final BlockUses uses;
   private final FolderWalk walk;
   private final Volumes volumes;
@@ -121,8 +121,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
         "1 while this process removes blocks to win back space, else 0",
         () -> isRemoving ? 1 : 0);
     metrics.gauge("used_bytes", "Bytes that all files take", space.used::used);
-    metrics.gauge(
-        "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
+    metrics.gauge("capacity_bytes", "Most bytes that all files may take", space::capacityBytes);
   }
 
   /** Restores what was used at the end of the last process, and starts. */
@@ -227,7 +226,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
    */
   private boolean makeRoom(BitSet directories) {
     long used = space.used.used();
-    double threshold = config.triggerThresholdRatio() * space.capacityBytes;
+    double threshold = config.triggerThresholdRatio() * space.capacityBytes();
     BitSet pressed = space.takePressed();
     long missing = space.isAwaited() ? space.missingBytes() : 0;
     if (used <= threshold && pressed.isEmpty() && missing <= 0) {
@@ -256,8 +255,14 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
         files.paths.store(),
         freed,
         space.used.used(),
-        space.capacityBytes);
+        space.capacityBytes());
     return freed > 0;
+  }
+
+  /** Takes other limits, and makes a round soon to be within them. */
+  public void reload(FileStoreConfig.Gc changed) {
+    config = changed;
+    wake();
   }
 
   private List<Folder> folders(BitSet directories) {

@@ -17,9 +17,9 @@ final class FreeSpace {
 
   private final LongSupplier freeBytes;
   private final LongSupplier clock;
-  private final long floorBytes;
 
   // Guarded by this.
+  private long floorBytes;
   private boolean asked;
   private long askedNanos;
   private long free;
@@ -35,6 +35,11 @@ final class FreeSpace {
     this.freeBytes = freeBytes;
     this.clock = clock;
     this.floorBytes = floorBytes;
+  }
+
+  /** Keeps so much free from now on, or {@link #OFF}. */
+  synchronized void keep(long bytes) {
+    floorBytes = bytes;
   }
 
   /** Reserves room for a file; false when less than the floor would be left. */

@@ -42,12 +42,12 @@ public final class SpaceLimit {
 
   public final UsedSpace used;
   public final FolderTree tree;
-  public final long capacityBytes;
 
-  private final FileStoreConfig config;
+  private volatile FileStoreConfig config;
   private final FreeSpace[] free;
   private final StoreMetrics.Counter refused;
-  private final long wakeBytes;
+  private volatile long capacityBytes;
+  private volatile long wakeBytes;
   // Directories where a block was refused for the floor since the collector last asked; guarded by
   // it.
   private final BitSet pressed = new BitSet();
@@ -70,20 +70,42 @@ public final class SpaceLimit {
     this.refused = refused;
     // A worker that waits moves nothing else; half of its task's time is left for the move.
     patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
-    capacityBytes = (long) (config.capacityGb() * GB);
-    wakeBytes =
-        config.gc().enable()
-            ? (long) (config.gc().triggerThresholdRatio() * capacityBytes)
-            : Long.MAX_VALUE;
+    setCapacity(config);
     used = new UsedSpace(isLimited() ? tree.slots() : 0);
     free = new FreeSpace[config.directories().size()];
     for (int i = 0; i < free.length; i++) {
       File root = new File(config.directories().get(i));
-      // Some file systems in user space do not tell how large they are.
-      boolean isKept = config.minFreeGb() > 0 && root.getTotalSpace() > 0;
-      long floor = isKept ? (long) (config.minFreeGb() * GB) : FreeSpace.OFF;
-      free[i] = new FreeSpace(root::getUsableSpace, clock, floor);
+      free[i] = new FreeSpace(root::getUsableSpace, clock, floor(config, root));
     }
+  }
+
+  private static long floor(FileStoreConfig config, File root) {
+    // Some file systems in user space do not tell how large they are.
+    boolean isKept = config.minFreeGb() > 0 && root.getTotalSpace() > 0;
+    return isKept ? (long) (config.minFreeGb() * GB) : FreeSpace.OFF;
+  }
+
+  private void setCapacity(FileStoreConfig from) {
+    capacityBytes = (long) (from.capacityGb() * GB);
+    wakeBytes =
+        from.gc().enable()
+            ? (long) (from.gc().triggerThresholdRatio() * capacityBytes)
+            : Long.MAX_VALUE;
+  }
+
+  /** Takes other limits; whether there is a capacity stays. */
+  public void reload(FileStoreConfig changed) {
+    config = changed;
+    setCapacity(changed);
+    for (int i = 0; i < free.length; i++) {
+      free[i].keep(floor(changed, new File(changed.directories().get(i))));
+    }
+    told.clear();
+  }
+
+  /** Most bytes that all files may take; 0 is without limit. */
+  public long capacityBytes() {
+    return capacityBytes;
   }
 
   /** Whether there is a capacity, and so an account of what is used. */

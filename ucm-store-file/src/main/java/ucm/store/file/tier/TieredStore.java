@@ -26,6 +26,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.admin.DirectoryStore;
+import ucm.api.admin.Reloadable;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
@@ -49,7 +50,7 @@ import ucm.store.file.health.StageHealth;
  * </ul>
  */
 public abstract class TieredStore extends AbstractStore
-    implements IndexLookup, MemoryProvider, DirectoryStore {
+    implements IndexLookup, MemoryProvider, DirectoryStore, Reloadable {
 
   private static final Logger LOG = LoggerFactory.getLogger(TieredStore.class);
   private static final int LOOKUP_THREADS = 8;
@@ -83,6 +84,12 @@ public abstract class TieredStore extends AbstractStore
     files.configure(TierConfig.ofFiles(kind, from));
     config = TierConfig.from(kind, from).orElse(null);
     sharesDirectories = TierConfig.sharesDirectories(kind, from);
+  }
+
+  @Override
+  public void reload(StoreConfig from) {
+    requireOpen();
+    files.reload(TierConfig.ofFiles(kind, from));
   }
 
   @Override
