@@ -13,17 +13,21 @@ module ucm.store.file {
   exports ucm.store.file to
       ucm.store.ds3fs,
       ucm.store.nfs,
-      ucm.store.posix;
+      ucm.store.posix,
+      ucm.store.s3;
   exports ucm.store.file.config to
       ucm.store.ds3fs,
       ucm.store.nfs,
-      ucm.store.posix;
+      ucm.store.posix,
+      ucm.store.s3;
   exports ucm.store.file.format to
       ucm.store.ds3fs,
       ucm.store.nfs,
-      ucm.store.posix;
+      ucm.store.posix,
+      ucm.store.s3;
   exports ucm.store.file.tier to
       ucm.store.ds3fs,
       ucm.store.nfs,
-      ucm.store.posix;
+      ucm.store.posix,
+      ucm.store.s3;
 }

@@ -91,7 +91,7 @@ class ImageSmokeIT {
         .contains("ucm.store.cache", "ucm.store.posix", "ucm.store.nfs", "ucm.store.fake");
     JsonNode json = UcmProcess.run("stores", "--json").json();
     assertThat(json.get("stores").findValuesAsString("name"))
-        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Ds3fs", "Fake", "Empty");
+        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Ds3fs", "S3", "Fake", "Empty");
     assertThat(json.get("problems")).isEmpty();
   }
 

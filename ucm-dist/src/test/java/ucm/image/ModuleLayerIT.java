@@ -64,7 +64,8 @@ class ModuleLayerIT {
           Map.entry("ucm.store.fake", Set.of()),
           Map.entry("ucm.store.file", Set.of()),
           Map.entry("ucm.store.nfs", Set.of()),
-          Map.entry("ucm.store.posix", Set.of()));
+          Map.entry("ucm.store.posix", Set.of()),
+          Map.entry("ucm.store.s3", Set.of()));
 
   /** Modules of commands, which picocli reads. */
   private static final Set<String> COMMANDS = Set.of("ucm.cli", "ucm.bench");
@@ -126,6 +127,7 @@ class ModuleLayerIT {
             "ucm.store.ds3fs",
             "ucm.store.fake",
             "ucm.store.nfs",
-            "ucm.store.posix");
+            "ucm.store.posix",
+            "ucm.store.s3");
   }
 }

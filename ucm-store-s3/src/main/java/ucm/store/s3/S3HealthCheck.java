@@ -1,0 +1,188 @@
+package ucm.store.s3;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import ucm.api.CommonKeys;
+import ucm.api.admin.HealthCheck;
+import ucm.api.config.StoreConfig;
+import ucm.store.s3.client.ClientSettings;
+import ucm.store.s3.client.CrtObjectClient;
+import ucm.store.s3.client.ObjectClient;
+import ucm.store.s3.client.ObjectReply;
+import ucm.store.s3.client.ObjectRequest;
+
+/**
+ * Looks at the bucket of a pipeline that ends in {@code S3}: whether it answers, and lets this machine store,
+ * read, list and remove objects; what the server can; its clock; and whether anything removes old blocks.
+ */
+public final class S3HealthCheck implements HealthCheck {
+
+  private static final String METADATA = "x-amz-meta-ucm";
+  private static final byte[] BODY = "a test object of ucm doctor".getBytes(UTF_8);
+  private static final Duration MOST_SKEW = Duration.ofSeconds(60);
+
+  /** Does nothing. */
+  public S3HealthCheck() {}
+
+  @Override
+  public List<Finding> run(StoreConfig config, List<String> stages) {
+    if (!stages.contains("S3")) {
+      return List.of();
+    }
+    Optional<ClientSettings> settings = S3Config.client(config, CommonKeys.layout(config));
+    if (settings.isEmpty()) {
+      return List.of();
+    }
+    ObjectClient client =
+        new CrtObjectClient(
+            settings.get(), Thread.ofPlatform().daemon().factory(), System::nanoTime);
+    try {
+      return new Run(client, settings.get(), config).findings();
+    } finally {
+      client.close(Duration.ofSeconds(2));
+    }
+  }
+
+  private static final class Run {
+    private final ObjectClient client;
+    private final StoreConfig config;
+    private final long nanos;
+    private final String bucket;
+    private final String key;
+    private final List<Finding> found = new ArrayList<>();
+
+    Run(ObjectClient client, ClientSettings settings, StoreConfig config) {
+      this.client = client;
+      this.config = config;
+      this.nanos = 4 * settings.firstByteNanos();
+      this.bucket = settings.bucket() + " at " + settings.endpoints().getFirst();
+      this.key = config.get(S3Config.PREFIX) + "/doctor-" + UUID.randomUUID();
+    }
+
+    List<Finding> findings() {
+      ObjectReply reply = send(ObjectRequest.head(""));
+      if (!reply.ok()) {
+        found.add(Finding.failed("bucket " + bucket, reply.describe(), advice(reply)));
+        return found;
+      }
+      found.add(Finding.ok("bucket " + bucket, "answers"));
+      clock(reply);
+      if (right("s3:PutObject", put(Map.of(METADATA, "doctor")))) {
+        ObjectReply again = put(Map.of("If-None-Match", "*"));
+        found.add(
+            again.isPresent()
+                ? Finding.ok("If-None-Match", "keeps a block from being stored twice")
+                : Finding.warning(
+                    "If-None-Match",
+                    again.describe(),
+                    "nothing: blocks that two engines store at a time are stored twice"));
+        read();
+        right("s3:DeleteObject", send(ObjectRequest.delete(key)));
+      }
+      String prefix = config.get(S3Config.PREFIX).replace("/", "%2F");
+      right(
+          "s3:ListBucket",
+          send(ObjectRequest.ask("list-type=2&max-keys=1&prefix=" + prefix, bytes -> {})));
+      lifecycle();
+      return found;
+    }
+
+    private ObjectReply send(ObjectRequest request) {
+      return client.send(request, nanos).join();
+    }
+
+    private ObjectReply put(Map<String, String> headers) {
+      return send(
+          ObjectRequest.put(
+              key,
+              headers,
+              (offset, into) -> {
+                int size = Math.min(into.remaining(), BODY.length - (int) offset);
+                into.put(BODY, (int) offset, size);
+              },
+              BODY.length));
+    }
+
+    private boolean right(String right, ObjectReply reply) {
+      found.add(
+          reply.ok()
+              ? Finding.ok(right, "allowed")
+              : Finding.failed(right, reply.describe(), "allow it on " + bucket));
+      return reply.ok();
+    }
+
+    /** Loads take their checksums from the metadata of the same answer. */
+    private void read() {
+      ByteBuffer read = ByteBuffer.allocate(BODY.length);
+      ObjectReply reply = send(ObjectRequest.get(key, 2, BODY.length - 2L, read::put));
+      if (right("s3:GetObject", reply)) {
+        boolean same = read.flip().equals(ByteBuffer.wrap(BODY, 2, BODY.length - 2));
+        boolean whole = same && "doctor".equals(reply.header(METADATA));
+        found.add(
+            whole
+                ? Finding.ok("reads of a part", "bring the metadata")
+                : Finding.failed(
+                    "reads of a part",
+                    same ? "without the metadata" : "of other bytes than were stored",
+                    "use another server"));
+      }
+    }
+
+    private void clock(ObjectReply reply) {
+      try {
+        Duration skew =
+            Duration.between(
+                ZonedDateTime.now(ZoneOffset.UTC),
+                ZonedDateTime.parse(reply.header("date"), DateTimeFormatter.RFC_1123_DATE_TIME));
+        found.add(
+            skew.abs().compareTo(MOST_SKEW) <= 0
+                ? Finding.ok("clock", "is the server's")
+                : Finding.warning(
+                    "clock",
+                    "differs from the server's by " + skew.toSeconds() + " s",
+                    "set it: signatures of another time are refused"));
+      } catch (DateTimeParseException e) {
+        found.add(Finding.warning("clock", "the server does not tell its time", ""));
+      }
+    }
+
+    private void lifecycle() {
+      ObjectReply reply = send(ObjectRequest.ask("lifecycle", bytes -> {}));
+      boolean bounded = config.get(S3Config.CAPACITY) > 0;
+      if (bounded || reply.ok()) {
+        found.add(
+            Finding.ok("old blocks", bounded ? "removed by s3_capacity_gb" : "a lifecycle rule"));
+      } else {
+        found.add(
+            Finding.warning(
+                "old blocks",
+                reply.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + reply.describe(),
+                "set a rule that removes objects below s3_prefix, or s3_capacity_gb"));
+      }
+    }
+
+    private static String advice(ObjectReply reply) {
+      return switch (reply.end()) {
+        case ANSWERED ->
+            reply.isMissing()
+                ? "create the bucket, or correct s3_bucket"
+                : "check the credentials, the rights on the bucket, and s3_region";
+        default ->
+            "check s3_endpoints, that credentials are set (AWS_ACCESS_KEY_ID and"
+                + " AWS_SECRET_ACCESS_KEY, ~/.aws/credentials, or the role of the machine), and"
+                + " s3_ca_file";
+      };
+    }
+  }
+}

@@ -1,0 +1,361 @@
+package ucm.store.s3.client;
+
+import java.net.URI;
+import java.time.Duration;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import software.amazon.awssdk.crt.CrtResource;
+import software.amazon.awssdk.crt.auth.credentials.CredentialsProvider;
+import software.amazon.awssdk.crt.auth.credentials.DefaultChainCredentialsProvider.DefaultChainCredentialsProviderBuilder;
+import software.amazon.awssdk.crt.auth.signing.AwsSigningConfig;
+import software.amazon.awssdk.crt.http.HttpHeader;
+import software.amazon.awssdk.crt.http.HttpRequest;
+import software.amazon.awssdk.crt.io.ClientBootstrap;
+import software.amazon.awssdk.crt.io.EventLoopGroup;
+import software.amazon.awssdk.crt.io.ExponentialBackoffRetryOptions;
+import software.amazon.awssdk.crt.io.HostResolver;
+import software.amazon.awssdk.crt.io.StandardRetryOptions;
+import software.amazon.awssdk.crt.io.TlsContext;
+import software.amazon.awssdk.crt.io.TlsContextOptions;
+import software.amazon.awssdk.crt.s3.S3Client;
+import software.amazon.awssdk.crt.s3.S3ClientOptions;
+import software.amazon.awssdk.crt.s3.S3DirectBufferPoolOptions;
+import software.amazon.awssdk.crt.s3.S3MetaRequestOptions;
+import software.amazon.awssdk.crt.s3.S3MetaRequestOptions.MetaRequestType;
+import ucm.store.s3.client.ObjectReply.End;
+import ucm.store.s3.client.ObjectRequest.Method;
+
+/**
+ * Requests by the AWS Common Runtime: connections, TLS, signatures, the standard chain of credentials, two
+ * retries with jitter as long as few requests need them, and bodies that stay outside the heap. What is here
+ * beside that is the time of a request, the choice of an endpoint, and the clock of the server.
+ */
+public final class CrtObjectClient implements ObjectClient {
+
+  private static final Logger LOG = LoggerFactory.getLogger(CrtObjectClient.class);
+  private static final int MOST_LOOPS = 4;
+  private static final int RETRIES = 2;
+  private static final int RETRY_SCALE_MS = 25;
+  // What the pool of the CRT takes at the least; and the room for requests whose answers are being
+  // read.
+  private static final long LEAST_PART = 1 << 20;
+  private static final long LEAST_POOL = 64 << 20;
+  // A PUT is answered when its body is there: so many bytes have a second.
+  private static final long SLOWEST_PUT = 8 << 20;
+  private static final long SKEW_MILLIS = 240_000;
+  private static final int FORBIDDEN = 403;
+
+  private final ClientSettings settings;
+  private final List<Endpoint> endpoints = new ArrayList<>();
+  // In the order in which they are made; closed in the other.
+  private final Deque<CrtResource> resources = new ArrayDeque<>();
+  private final S3Client client;
+  private final AwsSigningConfig signing;
+  private final EventLoopGroup loops;
+  private final ScheduledThreadPoolExecutor timer;
+  // Guarded by itself.
+  private final Set<CrtExchange> open = new HashSet<>();
+  private boolean closed;
+  private volatile long skewMillis;
+
+  /**
+   * A client; connections are made when they are needed.
+   *
+   * @param threads makes the thread of the deadlines
+   * @param clock for the pauses of endpoints
+   */
+  public CrtObjectClient(ClientSettings settings, ThreadFactory threads, LongSupplier clock) {
+    this.settings = settings;
+    for (URI uri : settings.endpoints()) {
+      String host = settings.pathStyle() ? "" : settings.bucket() + ".";
+      String port = uri.getPort() < 0 ? "" : ":" + uri.getPort();
+      host = host + uri.getHost() + port;
+      endpoints.add(new Endpoint(URI.create(uri.getScheme() + "://" + host), host, clock));
+    }
+    boolean made = false;
+    timer = new ScheduledThreadPoolExecutor(1, threads);
+    timer.setRemoveOnCancelPolicy(true);
+    timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    try {
+      int processors = Runtime.getRuntime().availableProcessors();
+      loops = keep(new EventLoopGroup(Math.clamp(processors, 1, MOST_LOOPS)));
+      HostResolver resolver = keep(new HostResolver(loops));
+      ClientBootstrap bootstrap = keep(new ClientBootstrap(loops, resolver));
+      CredentialsProvider credentials =
+          keep(new DefaultChainCredentialsProviderBuilder().withClientBootstrap(bootstrap).build());
+      signing = keep(AwsSigningConfig.getDefaultS3SigningConfig(settings.region(), credentials));
+      client = keep(new S3Client(options(bootstrap)));
+      made = true;
+    } finally {
+      if (!made) {
+        close(Duration.ZERO);
+      }
+    }
+  }
+
+  private <T extends CrtResource> T keep(T made) {
+    resources.push(made);
+    return made;
+  }
+
+  private S3ClientOptions options(ClientBootstrap bootstrap) {
+    long part = Math.max(LEAST_PART, settings.partBytes());
+    S3ClientOptions options =
+        new S3ClientOptions()
+            .withRegion(settings.region())
+            .withClientBootstrap(bootstrap)
+            .withSigningConfig(signing)
+            .withMaxConnections(settings.connections())
+            .withConnectTimeoutMs((int) TimeUnit.NANOSECONDS.toMillis(settings.firstByteNanos()))
+            .withComputeContentMd5(false)
+            .withPartSize(part)
+            .withDirectBufferPoolOptions(
+                S3DirectBufferPoolOptions.elastic(
+                    part, Math.max(LEAST_POOL, settings.connections() * part)))
+            .withStandardRetryOptions(
+                new StandardRetryOptions()
+                    .withBackoffRetryOptions(
+                        new ExponentialBackoffRetryOptions()
+                            .withMaxRetries(RETRIES)
+                            .withBackoffScaleFactorMS(RETRY_SCALE_MS)));
+    if (endpoints.stream().anyMatch(endpoint -> "https".equals(endpoint.uri.getScheme()))) {
+      TlsContextOptions tls = keep(TlsContextOptions.createDefaultClient());
+      String authorities = settings.caFile();
+      if (authorities != null) {
+        tls.overrideDefaultTrustStoreFromPath(null, authorities);
+      }
+      options.withTlsContext(keep(new TlsContext(tls)));
+    }
+    return options;
+  }
+
+  @Override
+  public CompletableFuture<ObjectReply> send(ObjectRequest request, long nanos) {
+    long start = System.nanoTime();
+    CompletableFuture<ObjectReply> first = sendOnce(request, nanos);
+    return first.thenCompose(
+        reply ->
+            reply.status() == FORBIDDEN && takesClockOf(reply)
+                ? sendOnce(request, nanos - (System.nanoTime() - start))
+                : CompletableFuture.completedFuture(reply));
+  }
+
+  /** Whether the server's clock differs from what was known, and is taken from now on. */
+  private boolean takesClockOf(ObjectReply reply) {
+    try {
+      long now = System.currentTimeMillis();
+      String date = reply.header("date");
+      long theirs =
+          ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME)
+              .toInstant()
+              .toEpochMilli();
+      if (Math.abs(theirs - (now + skewMillis)) < SKEW_MILLIS) {
+        return false;
+      }
+      skewMillis = theirs - now;
+      LOG.warn(
+          "S3: this machine's clock differs from the server's by {} s, which is allowed for;"
+              + " set the clock",
+          TimeUnit.MILLISECONDS.toSeconds(skewMillis));
+      return true;
+    } catch (DateTimeParseException e) {
+      return false;
+    }
+  }
+
+  private CompletableFuture<ObjectReply> sendOnce(ObjectRequest request, long nanos) {
+    if (nanos <= 0) {
+      return CompletableFuture.completedFuture(ObjectReply.none(End.LATE, "no time was left"));
+    }
+    Endpoint endpoint = choose();
+    if (endpoint == null) {
+      return CompletableFuture.completedFuture(
+          ObjectReply.none(End.REFUSED, "no endpoint has answered lately"));
+    }
+    CrtExchange[] self = new CrtExchange[1];
+    CrtExchange exchange = new CrtExchange(request, endpoint, nanos, () -> forget(self[0]));
+    self[0] = exchange;
+    endpoint.started(request);
+    synchronized (open) {
+      if (!closed) {
+        open.add(exchange);
+      }
+    }
+    if (isClosed()) {
+      exchange.abort(End.ABORTED, "the store closes");
+      return exchange.reply;
+    }
+    try {
+      long firstByte = firstByteNanos(request);
+      exchange.timer(
+          timer.schedule(() -> check(exchange), Math.min(firstByte, nanos), TimeUnit.NANOSECONDS));
+      exchange.started(client.makeMetaRequest(toCall(exchange)));
+    } catch (RuntimeException e) {
+      exchange.notStarted(e);
+    }
+    return exchange.reply;
+  }
+
+  private long firstByteNanos(ObjectRequest request) {
+    double upload = request.source() == null ? 0 : request.bytes() / (double) SLOWEST_PUT;
+    return settings.firstByteNanos() + (long) (upload * TimeUnit.SECONDS.toNanos(1));
+  }
+
+  /** Of those that may be asked, the one with the least bytes under way. */
+  private @Nullable Endpoint choose() {
+    return endpoints.stream()
+        .sorted((a, b) -> Long.compare(a.underWay(), b.underWay()))
+        .filter(Endpoint::admits)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** At the time of the first byte, and at the end of all of it. */
+  private void check(CrtExchange exchange) {
+    long left = exchange.nanosLeft();
+    if (left > 0 && exchange.hasBegun()) {
+      exchange.timer(timer.schedule(() -> check(exchange), left, TimeUnit.NANOSECONDS));
+    } else {
+      exchange.abort(End.LATE, left > 0 ? "no first byte within s3_first_byte_ms" : "timeout_ms");
+    }
+  }
+
+  private S3MetaRequestOptions toCall(CrtExchange exchange) {
+    ObjectRequest request = exchange.request;
+    List<HttpHeader> headers = new ArrayList<>();
+    headers.add(new HttpHeader("Host", exchange.endpoint.host));
+    if (request.source() != null) {
+      headers.add(new HttpHeader("Content-Length", Long.toString(request.bytes())));
+    }
+    request.headers().forEach((name, value) -> headers.add(new HttpHeader(name, value)));
+    HttpRequest http =
+        new HttpRequest(
+            request.method().name(),
+            path(request),
+            headers.toArray(HttpHeader[]::new),
+            request.source() == null ? null : exchange);
+    S3MetaRequestOptions options =
+        new S3MetaRequestOptions()
+            .withHttpRequest(http)
+            .withEndpoint(exchange.endpoint.uri)
+            .withResponseHandler(exchange);
+    if (request.method() == Method.GET && !request.key().isEmpty()) {
+      options.withMetaRequestType(MetaRequestType.GET_OBJECT);
+    } else {
+      options.withMetaRequestType(MetaRequestType.DEFAULT).withOperationName(operation(request));
+    }
+    if (skewMillis != 0) {
+      AwsSigningConfig shifted = signing.clone();
+      shifted.setTime(System.currentTimeMillis() + skewMillis);
+      options.withSigningConfig(shifted);
+      var _ = exchange.reply.whenComplete((_, _) -> shifted.close());
+    }
+    return options;
+  }
+
+  private String path(ObjectRequest request) {
+    String bucket = settings.pathStyle() ? "/" + settings.bucket() : "";
+    String key = request.key().isEmpty() && !bucket.isEmpty() ? "" : "/" + request.key();
+    return bucket + key + (request.query().isEmpty() ? "" : "?" + request.query());
+  }
+
+  private static String operation(ObjectRequest request) {
+    boolean ofBucket = request.key().isEmpty();
+    return switch (request.method()) {
+      case DELETE -> "DeleteObject";
+      case GET -> "ListObjectsV2";
+      case HEAD -> ofBucket ? "HeadBucket" : "HeadObject";
+      case POST -> "DeleteObjects";
+      case PUT -> "PutObject";
+    };
+  }
+
+  private void forget(CrtExchange exchange) {
+    synchronized (open) {
+      open.remove(exchange);
+      open.notifyAll();
+    }
+  }
+
+  private boolean isClosed() {
+    synchronized (open) {
+      return closed;
+    }
+  }
+
+  /** Endpoints that are not asked at present. */
+  public long shutEndpoints() {
+    return endpoints.stream().filter(Endpoint::isShut).count();
+  }
+
+  @Override
+  public void close(Duration timeout) {
+    long end = System.nanoTime() + timeout.toNanos();
+    List<CrtExchange> left;
+    synchronized (open) {
+      closed = true;
+      left = List.copyOf(open);
+    }
+    left.forEach(exchange -> exchange.abort(End.ABORTED, "the store closes"));
+    timer.shutdownNow();
+    int lost = awaitReturned(end);
+    if (lost > 0) {
+      LOG.warn("S3: {} requests did not end while the store closed", lost);
+    }
+    while (!resources.isEmpty()) {
+      resources.pop().close();
+    }
+    if (lost == 0 && loops != null) {
+      await(loops.getShutdownCompleteFuture(), end);
+    }
+  }
+
+  private int awaitReturned(long end) {
+    boolean interrupted = false;
+    synchronized (open) {
+      long left = end - System.nanoTime();
+      while (!open.isEmpty() && left > 0) {
+        try {
+          TimeUnit.NANOSECONDS.timedWait(open, left);
+        } catch (InterruptedException e) {
+          interrupted = true;
+          break;
+        }
+        left = end - System.nanoTime();
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+      return open.size();
+    }
+  }
+
+  private static void await(CompletableFuture<Void> shutdown, long end) {
+    try {
+      shutdown.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      LOG.warn("S3: the threads of the transport did not end while the store closed");
+    } catch (ExecutionException e) {
+      LOG.warn("S3: the transport did not end cleanly: {}", e.toString());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package ucm.store.s3.lookup;
+
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import ucm.api.BlockIds;
+import ucm.store.s3.block.Moves;
+
+/**
+ * Blocks that this process stored or loaded a moment ago, so that they need not be asked for; and those that it
+ * found damaged, which are not there until they are stored again. Thread-safe.
+ */
+public final class KnownBlocks implements Moves.BlockWatcher {
+
+  private static final int MOST = 1 << 18;
+  private static final int MOST_DAMAGED = 1 << 14;
+
+  private final long keepNanos;
+  private final LongSupplier clock;
+  // Guarded by this, as is what follows. When they were seen, the longest ago first.
+  private final Map<BlockIds, Long> seen = new LinkedHashMap<>();
+  private final Set<BlockIds> damaged = new HashSet<>();
+  private long removals;
+
+  public KnownBlocks(long keepNanos, LongSupplier clock) {
+    this.keepNanos = keepNanos;
+    this.clock = clock;
+  }
+
+  /** How often blocks were removed: to be handed to {@link #seen} when an answer has come. */
+  @Override
+  public synchronized long removals() {
+    return removals;
+  }
+
+  /** Notes a block that is there, unless some were removed since the question was asked. */
+  @Override
+  public synchronized void seen(BlockIds id, long since) {
+    if (keepNanos == 0 || removals != since) {
+      return;
+    }
+    seen.remove(id);
+    seen.put(id, clock.getAsLong());
+    damaged.remove(id);
+    var oldest = seen.entrySet().iterator();
+    while (oldest.hasNext()) {
+      long age = clock.getAsLong() - oldest.next().getValue();
+      if (age < keepNanos && seen.size() <= MOST) {
+        break;
+      }
+      oldest.remove();
+    }
+  }
+
+  /** A block is not there any more. */
+  @Override
+  public synchronized void forget(BlockIds id) {
+    seen.remove(id);
+  }
+
+  /** This process removed a block. */
+  public synchronized void removed(BlockIds id) {
+    seen.remove(id);
+    damaged.remove(id);
+    removals++;
+  }
+
+  /** What is there of a block cannot be used. */
+  @Override
+  public synchronized void damaged(BlockIds id) {
+    forget(id);
+    if (damaged.size() < MOST_DAMAGED) {
+      damaged.add(id);
+    }
+  }
+
+  /** A block was stored, whatever was there before. */
+  @Override
+  public synchronized void repaired(BlockIds id) {
+    damaged.remove(id);
+  }
+
+  @Override
+  public synchronized boolean isDamaged(BlockIds id) {
+    return damaged.contains(id);
+  }
+
+  /** Whether a block was there a moment ago. */
+  public synchronized boolean has(BlockIds id) {
+    Long at = seen.get(id);
+    return at != null && clock.getAsLong() - at < keepNanos;
+  }
+}
