@@ -6,7 +6,6 @@
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("module") // It ends in a digit, as what it is named after does.
 module ucm.store.s3 {
-  requires java.xml;
   requires static org.jspecify;
   requires org.slf4j;
   requires software.amazon.awssdk.crt;

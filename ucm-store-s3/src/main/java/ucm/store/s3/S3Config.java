@@ -23,7 +23,6 @@ import ucm.store.s3.client.ClientSettings;
  * What the store {@code S3} is told: its keys, and their values, checked. Credentials are none of them: they
  * come by the standard chain of AWS.
  *
- * @param capacityBytes what the objects of the prefix may take; 0 for any
  * @param searches whether look-ups of prompts ask for some of their blocks only
  */
 record S3Config(
@@ -32,8 +31,7 @@ record S3Config(
     int concurrency,
     long knownNanos,
     boolean searches,
-    long draftBytes,
-    long capacityBytes) {
+    long draftBytes) {
 
   static final ConfigKey<String> ENDPOINTS =
       ConfigKey.text("s3_endpoints")
@@ -62,14 +60,6 @@ record S3Config(
       ConfigKey.flag("s3_plaintext")
           .defaultTo(false)
           .doc("Allows http:// to other machines: blocks then pass the network in the clear.");
-  static final ConfigKey<Double> CAPACITY =
-      ConfigKey.number("s3_capacity_gb")
-          .atLeast(0)
-          .defaultTo(0.0)
-          .unit("GiB")
-          .doc(
-              "What the objects below s3_prefix may take; the oldest are removed by one of the"
-                  + " processes. 0 leaves it to a lifecycle rule of the bucket.");
   static final ConfigKey<Integer> CONCURRENCY =
       ConfigKey.integer("s3_concurrency")
           .range(1, 512)
@@ -113,7 +103,6 @@ record S3Config(
                   PATH_STYLE,
                   CA_FILE,
                   PLAINTEXT,
-                  CAPACITY,
                   CONCURRENCY,
                   FIRST_BYTE_MS,
                   KNOWN_S,
@@ -128,7 +117,6 @@ record S3Config(
   private static final Pattern REGION_NAME = Pattern.compile("[A-Za-z0-9-]+");
   private static final int LOOKUPS_AT_ONCE = 16;
   private static final long MOST_PART = 64 << 20;
-  private static final double GB = 1L << 30;
   private static final long MB = 1 << 20;
 
   /**
@@ -158,8 +146,7 @@ record S3Config(
                     config.get(CONCURRENCY),
                     TimeUnit.SECONDS.toNanos(config.get(KNOWN_S)),
                     "search".equals(config.get(LOOKUP)),
-                    config.get(DRAFT_MB) * MB,
-                    (long) (config.get(CAPACITY) * GB)));
+                    config.get(DRAFT_MB) * MB));
   }
 
   /** Where the bucket is, as far as it is told without fault. */
@@ -205,7 +192,9 @@ record S3Config(
             .find(ENDPOINTS)
             .orElseGet(() -> "https://s3." + config.get(REGION) + ".amazonaws.com");
     List<URI> endpoints = new ArrayList<>();
+    int entry = 0;
     for (String text : given.split(",", -1)) {
+      entry++;
       String fault = null;
       try {
         URI uri = new URI(text.strip());
@@ -216,7 +205,7 @@ record S3Config(
       }
       if (fault != null) {
         // Not shown as it is: somebody may have put credentials into it.
-        config.reject(ENDPOINTS, "its entry " + (endpoints.size() + 1) + " is wrong: " + fault);
+        config.reject(ENDPOINTS, "its entry " + entry + " is wrong: " + fault);
       }
     }
     return endpoints;

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
-import ucm.api.CommonKeys;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
 import ucm.store.s3.client.ClientSettings;
@@ -40,7 +39,7 @@ public final class S3HealthCheck implements HealthCheck {
     if (!stages.contains("S3")) {
       return List.of();
     }
-    Optional<ClientSettings> settings = S3Config.client(config, CommonKeys.layout(config));
+    Optional<ClientSettings> settings = S3Config.client(config, Optional.empty());
     if (settings.isEmpty()) {
       return List.of();
     }
@@ -159,17 +158,13 @@ public final class S3HealthCheck implements HealthCheck {
 
     private void lifecycle() {
       ObjectReply reply = send(ObjectRequest.ask("lifecycle", bytes -> {}));
-      boolean bounded = config.get(S3Config.CAPACITY) > 0;
-      if (bounded || reply.ok()) {
-        found.add(
-            Finding.ok("old blocks", bounded ? "removed by s3_capacity_gb" : "a lifecycle rule"));
-      } else {
-        found.add(
-            Finding.warning(
-                "old blocks",
-                reply.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + reply.describe(),
-                "set a rule that removes objects below s3_prefix, or s3_capacity_gb"));
-      }
+      found.add(
+          reply.ok()
+              ? Finding.ok("old blocks", "the bucket has lifecycle rules")
+              : Finding.warning(
+                  "old blocks",
+                  reply.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + reply.describe(),
+                  "set a rule that removes objects below s3_prefix: nothing else does"));
     }
 
     private static String advice(ObjectReply reply) {

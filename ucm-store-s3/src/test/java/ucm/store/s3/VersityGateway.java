@@ -40,7 +40,9 @@ final class VersityGateway implements AutoCloseable {
                 Stream.of(program().orElseThrow(), "--port", "127.0.0.1:" + port, "--keep-alive"),
                 Stream.of("--quiet"),
                 Stream.of(more),
-                Stream.of("posix", "--sidecar", folder.resolve("metadata").toString()),
+                // Files that a tool brought have none otherwise, which no GET of the CRT takes.
+                Stream.of("posix", "--default-etag", "brought"),
+                Stream.of("--sidecar", folder.resolve("metadata").toString()),
                 Stream.of(folder.resolve("objects").toString()))
             .flatMap(words -> words)
             .toList();
