@@ -245,7 +245,19 @@ public final class S3Store extends AbstractStore implements IndexLookup {
   @Override
   protected void doFlush(long lastTask, Duration timeout, Set<BlockIds> pending)
       throws InterruptedException {
-    bucket().drafts.flush(timeout, pending);
+    OpenBucket now = bucket();
+    Set<BlockIds> left = new HashSet<>();
+    now.drafts.flush(timeout, left);
+    // A block of which some shards came may have been stored whole meanwhile.
+    List<BlockIds> ids = List.copyOf(left);
+    BitSet whole = now.lookup.durable(BlockIds.ofHex(ids.stream().map(id -> id.hex(0)).toList()));
+    for (int i = 0; i < ids.size(); i++) {
+      if (whole.get(i)) {
+        now.drafts.drop(ids.get(i));
+      } else {
+        pending.add(ids.get(i));
+      }
+    }
   }
 
   @Override
