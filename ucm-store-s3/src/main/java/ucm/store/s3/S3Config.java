@@ -73,7 +73,7 @@ record S3Config(
           .unit("ms")
           .doc(
               "How long a connection, and the first byte of an answer, may take; a block to be"
-                  + " stored has a second for each 8 MiB more.");
+                  + " stored has a second for each MiB more.");
   static final ConfigKey<Integer> KNOWN_S =
       ConfigKey.integer("s3_known_s")
           .range(0, 86_400)

@@ -57,8 +57,9 @@ public final class CrtObjectClient implements ObjectClient {
   // read.
   private static final long LEAST_PART = 1 << 20;
   private static final long LEAST_POOL = 64 << 20;
-  // A PUT is answered when its body is there: so many bytes have a second.
-  private static final long SLOWEST_PUT = 8 << 20;
+  // A PUT is answered when its body is there: so many bytes have a second, as others use the same
+  // link.
+  private static final long SLOWEST_PUT = 1 << 20;
   private static final long SKEW_MILLIS = 240_000;
   private static final int FORBIDDEN = 403;
 
