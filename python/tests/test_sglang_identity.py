@@ -82,6 +82,18 @@ def test_the_type_of_the_cache_is_found_in_each_version(launched):
             identity.dtype(unknown, {})
 
 
+def test_arguments_are_read_of_an_object_without_a_dictionary():
+    """As those of SGLang 0.5.23, of which `vars` says nothing."""
+
+    class Arguments:
+        __slots__ = __struct_fields__ = ("model_path", "enable_lora")
+
+    said = Arguments()
+    said.model_path, said.enable_lora = "/models/m", True
+    assert identity._fields(said) == {"model_path": "/models/m", "enable_lora": True}
+    assert identity._fields(SimpleNamespace(model_path="m")) == {"model_path": "m"}
+
+
 def test_what_cannot_be_told_apart_is_refused_in_a_line(daemon, launched, caplog):
     engine = HiCacheEngine(extra(daemon), dtype=torch.uint8)
     assert "ucm_kv_cache_dtype" in caplog.text

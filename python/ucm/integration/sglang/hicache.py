@@ -191,7 +191,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         if kind != POOL or not self._mla:
             # Beside the latent of MLA, which all ranks have, pools are of the rank's own heads.
             names += ["tp", self._tp_rank, self._tp_size]
-        for axis in ("pp", "attn_cp"):
+        for axis in ("pp", "attn_cp", "dcp"):
             size = int(getattr(config, f"{axis}_size", 1) or 1)
             if size > 1:
                 names += [axis, int(getattr(config, f"{axis}_rank", 0)), size]
@@ -291,7 +291,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         return _first(pool.pages.set(pool.ids(keys), pool.pieces(keys, host_indices)), keys)
 
     def _is_stored_by_another(self) -> bool:
-        return self._mla and self._tp_rank != 0
+        # The first ranks of a group that has an MLA model's cache in parts (DCP) store a part each.
+        return self._mla and self._tp_rank != int(getattr(self._config, "dcp_rank", 0) or 0)
 
     # -- pages of several pools --------------------------------------------------------------------
 

@@ -44,10 +44,16 @@ def arguments() -> Mapping[str, Any]:
             found = getattr(importlib.import_module(module), name)
             found = found() if callable(found) else found
             if found is not None:
-                return found if isinstance(found, Mapping) else dict(vars(found))
+                return found if isinstance(found, Mapping) else _fields(found)
         except Exception:  # Not in this version, or not set yet.
             continue
     return {}
+
+
+def _fields(found: Any) -> Dict[str, Any]:
+    """Of an object; newer versions have one without a dictionary of its own."""
+    names = getattr(found, "__struct_fields__", None) or vars(found)
+    return {name: getattr(found, name, None) for name in names}
 
 
 def dtype(pool: Any, extra: Mapping[str, Any]) -> str:

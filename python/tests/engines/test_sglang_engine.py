@@ -1,0 +1,180 @@
+"""Real SGLang with its hierarchical cache on a CPU: pages of an engine that has ended come back."""
+
+import os
+import re
+import time
+
+import pytest
+import sglang_engine
+from daemons import end, processes_of
+from forked import BOUND_SECONDS, cached, difference, prompts
+from sglang_engine import PAGE, forget, full_pages, generate, storage
+
+# They share nothing, so that the engine finds no pages of its own.
+WANTED = prompts(count=2, shared=0)
+PAGES = sum(full_pages(WANTED)) // PAGE
+NOTHING = [0] * len(WANTED)
+
+
+@pytest.fixture
+def sglang(tmp_path, model):
+    """Makes engines: `sglang(scenario, extra)`; see `sglang_engine.Forked`."""
+    made = []
+
+    def make(scenario, extra=None, **more):
+        log = tmp_path / f"engine-{len(made)}.log"
+        made.append(sglang_engine.Forked(scenario, log, extra, **{"model_path": model, **more}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+def files(daemon):
+    """The blocks that are stored."""
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(os.path.join(daemon.folder, "data"))
+        for name in names
+        if re.fullmatch("[0-9a-f]{32}", name)
+    ]
+
+
+def until(held, what):
+    deadline = time.monotonic() + BOUND_SECONDS
+    while not held():
+        assert time.monotonic() < deadline, f"no {what}"
+        time.sleep(0.05)
+
+
+def once(engine, tell, hear):
+    return generate(engine, WANTED)
+
+
+def stored(engine, tell, hear):
+    """Answers, when the test has seen their pages; and again, when the engine has forgotten them."""
+    first = generate(engine, WANTED)
+    tell(first)
+    hear()
+    forget(engine)
+    return generate(engine, WANTED)
+
+
+def store(run, daemon, pages=PAGES):
+    first = run.receive()
+    until(lambda: len(files(daemon)) >= pages, f"{pages} pages in files")
+    run.send("stored")
+    return first
+
+
+def equal(found, expected):
+    assert difference(found, expected) is None
+
+
+def damage(path):
+    with open(path, "r+b") as file:
+        file.seek(4096)
+        byte = file.read(1)
+        file.seek(4096)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("v1", [1, 0], ids=["v1", "generic"])
+def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, v1):
+    extra = storage(daemon, interface_v1=v1)
+    expected = sglang(once).result()
+    assert cached(expected) == NOTHING
+    run = sglang(stored, extra)
+    first = store(run, daemon)
+    assert cached(first) == NOTHING
+    equal(first, expected)
+    second = run.result()
+    # SGLang said of which files the model is.
+    assert "SGLang does not say" not in run.log() and "UCM: connected to the daemon" in run.log()
+    assert cached(second) == full_pages(WANTED)
+    equal(second, expected)
+    for restart in (daemon.restart, lambda: None):
+        restart()
+        found = sglang(once, extra).result()
+        assert cached(found) == full_pages(WANTED)
+        equal(found, expected)
+    daemon.stop()
+    damage(files(daemon)[PAGES // 2])
+    daemon.start()
+    found = sglang(once, extra).result()
+    assert sum(cached(found)) < sum(full_pages(WANTED))
+    equal(found, expected)
+
+
+def first_page_everywhere():
+    """The negative control: each page gets the bytes of the first one.
+
+    Pages in another order would not show, as attention asks for no order: positions are in the bytes.
+    """
+    from ucm.pages import Pages
+
+    get = Pages.get
+    Pages.get = lambda self, ids, pages: get(self, ids[:1] * len(ids), pages)
+
+
+@pytest.mark.short
+def test_wrong_pages_show(sglang, daemon):
+    run = sglang(stored, storage(daemon), before=first_page_everywhere)
+    first = store(run, daemon)
+    second = run.result()
+    assert cached(second) == full_pages(WANTED)
+    assert difference(second, first) is not None
+
+
+def around(engine, tell, hear):
+    """Answers before, while and after the daemon is away."""
+    answers = [generate(engine, WANTED)]
+    for step in ("stored", "killed", "back"):
+        tell(step)
+        hear()
+        forget(engine)
+        answers.append(generate(engine, WANTED))
+    return answers
+
+
+@pytest.mark.short
+def test_a_killed_daemon_costs_no_request(sglang, daemon):
+    run = sglang(around, storage(daemon))
+    assert run.receive() == "stored"
+    until(lambda: len(files(daemon)) >= PAGES, "pages in files")
+    run.send("")
+    assert run.receive() == "killed"
+    daemon.kill()
+    until(lambda: "is gone" in run.log(), "line of the daemon's end")
+    run.send("")
+    assert run.receive() == "back"
+    daemon.start()
+    until(lambda: run.log().count("UCM: connected to the daemon") == 2, "second connection")
+    run.send("")
+    first, before, away, after = run.result()
+    for found, there in ((first, NOTHING), (away, NOTHING)):
+        assert cached(found) == there
+    for found in (before, after):
+        assert cached(found) == full_pages(WANTED)
+    for found in (before, away, after):
+        equal(found, first)
+
+
+@pytest.mark.short
+def test_a_daemon_that_an_engine_starts_outlives_it(sglang, daemon):
+    # SGLang kills all descendants when it ends, with SIGKILL.
+    daemon.stop()
+    extra = storage(daemon, ucm_start_daemon=True)
+    try:
+        run = sglang(stored, extra)
+        first = store(run, daemon)
+        equal(run.result(), first)
+        (pid,) = processes_of(daemon.socket)
+        found = sglang(once, storage(daemon)).result()
+        assert cached(found) == full_pages(WANTED)
+        equal(found, first)
+        assert processes_of(daemon.socket) == [pid]
+    finally:
+        end(daemon.socket)
