@@ -1,0 +1,429 @@
+// What this machine does with the same pieces and files: the limits beside which tools/bench/run puts the stores.
+//
+//   copy            memcpy between the engine's memory and a pool
+//   write, read     open, pwrite or pread, close
+//   write_checked   the same with the work that a store has: CRC32C of each step just before it, another name until the end
+//   read_checked    the same, CRC32C of each step just after it
+//
+// Each by as many pinned threads as --threads says, in tasks as the stores get them, in two ways: "spin", whose threads never
+// sleep, so that handing a task over costs nearly nothing, and "sleep", whose threads wait for tasks as a store's do. With
+// --pause-us there is time between tasks, which is not counted. Commands on stdin, a line of JSON for each on stdout.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#define CRC(sum, word) _mm_crc32_u64(sum, word)
+#define RELAX() _mm_pause()
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#define CRC(sum, word) __crc32cd((uint32_t)(sum), word)
+#define RELAX() __asm__ volatile("yield")
+#endif
+
+enum { MOST_THREADS = 64, FOLDERS = 64, STEP = 256 << 10, NAME = 4096, ROOM_PIECE = 2 << 20 };
+enum kind { COPY_OUT, COPY_IN, WRITE, READ, WRITE_CHECKED, READ_CHECKED };
+
+static long tensor, shard, block, blocks, task_blocks, in_flight, layerwise, direct, pause_us, threads;
+static long shards, tensors, round_bytes, pool_bytes, pool_at;
+static const char *folder;
+static char *engine, *pool;
+static int *files;
+static atomic_ulong sink;
+
+static void fail(const char *what) {
+    fprintf(stderr, "limits: %s: %s\n", what, strerror(errno));
+    exit(3);
+}
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+static void pin(long processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+// ---- threads: a task begins when `started` grows, and has ended when all threads have added to `ended`.
+
+static atomic_int started, ended, leave;
+static int asleep;
+
+static void wait_above(atomic_int *value, int seen) {
+    for (long n = 0; atomic_load(value) == seen; n++) {
+        if (asleep) {
+            syscall(SYS_futex, value, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        } else if (n < 20000) {
+            RELAX();
+        } else {
+            sched_yield();
+        }
+    }
+}
+
+static void advance(atomic_int *value) {
+    atomic_fetch_add(value, 1);
+    if (asleep) {
+        syscall(SYS_futex, value, FUTEX_WAKE_PRIVATE, MOST_THREADS, NULL, NULL, 0);
+    }
+}
+
+// ---- what a thread does with its part of a task
+
+struct task {
+    enum kind kind;
+    long round, first, end, shard;  // Blocks, the end exclusive; the shard when layer by layer.
+    const char *tag;                // Of the files' names.
+};
+static struct task task;
+
+static void crc(const char *bytes, long length) {
+    // Three sums side by side, as the instruction has a latency of three.
+    uint64_t a = ~0u, b = ~0u, c = ~0u;
+    long third = length / 24;
+    const uint64_t *x = (const uint64_t *)bytes, *y = x + third, *z = y + third;
+    for (long i = 0; i < third; i++) {
+        a = CRC(a, x[i]);
+        b = CRC(b, y[i]);
+        c = CRC(c, z[i]);
+    }
+    for (long i = 3 * third; i < length / 8; i++) {
+        a = CRC(a, x[i]);
+    }
+    atomic_fetch_add_explicit(&sink, a ^ b ^ c, memory_order_relaxed);
+}
+
+static void name(char *out, long b, const char *ending) {
+    snprintf(out, NAME, "%s/%02lx/%ld-%s-%ld%s", folder, b % FOLDERS, task.round, task.tag, b, ending);
+}
+
+static void copy(long b, long s) {
+    for (long t = 0; t < tensors; t++) {
+        char *here = engine + ((s * tensors + t) * blocks + b) * tensor;
+        char *there = pool + pool_at + b * block + s * shard + t * tensor;
+        if (task.kind == COPY_OUT) {
+            memcpy(there, here, tensor);
+        } else {
+            memcpy(here, there, tensor);
+        }
+    }
+}
+
+static void file(long b, long first, long count) {
+    char path[NAME], whole[NAME];
+    int writes = task.kind == WRITE || task.kind == WRITE_CHECKED;
+    int checks = task.kind == WRITE_CHECKED || task.kind == READ_CHECKED;
+    const char *ending = task.kind == WRITE_CHECKED ? ".part" : "";
+    if (first == 0) {
+        name(path, b, ending);
+        files[b] = open(path, (writes ? O_CREAT | O_EXCL | O_WRONLY : O_RDONLY) | (direct ? O_DIRECT : 0), 0600);
+        if (files[b] < 0) {
+            fail(path);
+        }
+    }
+    char *memory = pool + pool_at + b * block;
+    long step = checks ? STEP : count * shard;
+    for (long at = first * shard, end = (first + count) * shard; at < end; at += step) {
+        long length = end - at < step ? end - at : step;
+        if (writes) {
+            if (checks) {
+                crc(memory + at, length);
+            }
+            if (pwrite(files[b], memory + at, length, at) != length) {
+                fail("pwrite");
+            }
+        } else {
+            if (pread(files[b], memory + at, length, at) != length) {
+                fail("pread");
+            }
+            if (checks) {
+                crc(memory + at, length);
+            }
+        }
+    }
+    if (first + count == shards) {
+        close(files[b]);
+        if (*ending) {
+            name(path, b, ending);
+            name(whole, b, "");
+            if (rename(path, whole)) {
+                fail("rename");
+            }
+        }
+    }
+}
+
+static void part(long me) {
+    for (long b = task.first + me; b < task.end; b += threads) {
+        if (task.kind > COPY_IN) {
+            file(b, layerwise ? task.shard : 0, layerwise ? 1 : shards);
+        } else if (layerwise) {
+            copy(b, task.shard);
+        } else {
+            for (long s = 0; s < shards; s++) {
+                copy(b, s);
+            }
+        }
+    }
+}
+
+static void *worker(void *number) {
+    long me = (long)number;
+    pin(me);
+    for (int seen = 0;; seen++) {
+        wait_above(&started, seen);
+        if (atomic_load(&leave)) {
+            return NULL;
+        }
+        part(me);
+        advance(&ended);
+    }
+}
+
+// Nanoseconds of a round, without the pauses between tasks.
+static uint64_t timed(enum kind kind, int sleeps, long round, const char *tag) {
+    pthread_t others[MOST_THREADS];
+    asleep = sleeps;
+    atomic_store(&started, 0);
+    atomic_store(&leave, 0);
+    for (long i = 1; i < threads; i++) {
+        if (pthread_create(&others[i], NULL, worker, (void *)i)) {
+            fail("thread");
+        }
+    }
+    usleep(1000);  // They are there, and wait.
+    uint64_t spent = 0;
+    long group = layerwise ? 1 : task_blocks * in_flight;
+    long tasks = layerwise ? shards : (blocks + group - 1) / group;
+    for (long i = 0; i < tasks; i++) {
+        if (pause_us) {
+            usleep(pause_us);
+        }
+        uint64_t begin = now();
+        long first = layerwise ? 0 : i * group;
+        long end = layerwise || first + group > blocks ? blocks : first + group;
+        task = (struct task){kind, round, first, end, i, tag};
+        atomic_store(&ended, 0);
+        advance(&started);
+        part(0);
+        for (int seen = atomic_load(&ended); seen < threads - 1; seen = atomic_load(&ended)) {
+            wait_above(&ended, seen);
+        }
+        spent += now() - begin;
+    }
+    atomic_store(&leave, 1);
+    advance(&started);
+    for (long i = 1; i < threads; i++) {
+        pthread_join(others[i], NULL);
+    }
+    return spent;
+}
+
+// ---- commands
+
+static void head(const char *what, long round) {
+    printf("{\"op\":\"%s\",\"r\":%ld,\"bytes\":%ld", what, round, round_bytes);
+}
+
+static void both(const char *metric, enum kind kind, long round, const char *tag) {
+    // The file of one way must not be that of the other.
+    char named[16];
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        snprintf(named, sizeof named, "%s%d", tag, sleeps);
+        uint64_t nanos = timed(kind, sleeps, round, named);
+        printf(",\"%s_%s\":%.3f", metric, sleeps ? "sleep" : "spin", (double)round_bytes / nanos);
+    }
+}
+
+// Memory that the host has given to the page cache, so that a write does not wait for it.
+static void room(void) {
+    static int fd = -1;
+    static char piece[ROOM_PIECE];
+    if (direct) {
+        return;
+    }
+    if (fd < 0) {
+        char path[NAME];
+        snprintf(path, NAME, "%s/room", folder);
+        fd = open(path, O_CREAT | O_WRONLY, 0600);
+        if (fd < 0) {
+            fail(path);
+        }
+    }
+    for (long at = 0; at < 2 * round_bytes + blocks * 16384; at += ROOM_PIECE) {
+        if (pwrite(fd, piece, ROOM_PIECE, at) < 0) {
+            fail("room");
+        }
+    }
+    if (ftruncate(fd, 0)) {
+        fail("room");
+    }
+}
+
+static void move(const char *what, long round) {
+    int out = !strcmp(what, "dump");
+    pool_at = (round * round_bytes) % pool_bytes;
+    if (pool_at + round_bytes > pool_bytes) {
+        pool_at = 0;
+    }
+    head(what, round);
+    both("copy", out ? COPY_OUT : COPY_IN, round, "");
+    if (out) {
+        room();
+    }
+    both(out ? "write" : "read", out ? WRITE : READ, round, "p");
+    if (out) {
+        room();
+    }
+    both(out ? "write_checked" : "read_checked", out ? WRITE_CHECKED : READ_CHECKED, round, "c");
+    puts("}");
+}
+
+// access(2) by one thread: ids a second.
+static double asked(long round, int known) {
+    static long absent;
+    static char names[16][NAME];
+    uint64_t spent = 0;
+    long count = 0;
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (known) {
+                task.round = round;
+                task.tag = "p0";
+                name(names[i], (count + i) % blocks, "");
+            } else {
+                snprintf(names[i], NAME, "%s/%02x/absent-%ld", folder, i, absent++);
+            }
+        }
+        uint64_t begin = now();
+        for (int i = 0; i < 16; i++) {
+            if ((access(names[i], F_OK) == 0) != known) {
+                fail("access");
+            }
+        }
+        spent += now() - begin;
+        count += 16;
+    } while (spent < 20 * 1000000);
+    return count * 1e9 / spent;
+}
+
+static void cut(long round) {
+    static const char *tags[] = {"p0", "p1", "c0", "c1"};
+    char path[NAME];
+    task.round = round;
+    for (int i = 0; i < 4; i++) {
+        for (long b = 0; b < blocks; b++) {
+            task.tag = tags[i];
+            name(path, b, "");
+            if (truncate(path, 0) && errno != ENOENT) {
+                fail(path);
+            }
+        }
+    }
+}
+
+static const char *text(int count, char **words, const char *key, const char *otherwise) {
+    size_t length = strlen(key);
+    for (int i = 1; i < count; i++) {
+        if (!strncmp(words[i], "--", 2) && !strncmp(words[i] + 2, key, length) && words[i][2 + length] == '=') {
+            return words[i] + 3 + length;
+        }
+    }
+    return otherwise;
+}
+
+static long number(int count, char **words, const char *key, long otherwise) {
+    const char *found = text(count, words, key, NULL);
+    return found ? atol(found) : otherwise;
+}
+
+static char *touched(long length) {
+    char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        fail("mmap");
+    }
+    madvise(memory, length, MADV_HUGEPAGE);
+    memset(memory, 1, length);
+    return memory;
+}
+
+int main(int count, char **words) {
+    folder = text(count, words, "dir", NULL);
+    if (!folder) {
+        fprintf(stderr, "limits: is started by tools/bench/run\n");
+        return 2;
+    }
+    block = number(count, words, "block", 1 << 20);
+    shard = number(count, words, "shard", block);
+    tensor = number(count, words, "tensor", shard);
+    blocks = number(count, words, "blocks", 64);
+    task_blocks = number(count, words, "task-blocks", 16);
+    in_flight = number(count, words, "in-flight", 1);
+    layerwise = number(count, words, "layerwise", 0);
+    direct = number(count, words, "direct", 0);
+    pause_us = number(count, words, "pause-us", 0);
+    threads = number(count, words, "threads", sysconf(_SC_NPROCESSORS_ONLN));
+    if (threads > MOST_THREADS) {
+        threads = MOST_THREADS;
+    }
+    shards = block / shard;
+    tensors = shard / tensor;
+    round_bytes = blocks * block;
+    pool_bytes = 2 * round_bytes > 512l << 20 ? 2 * round_bytes : 512l << 20;
+    engine = touched(round_bytes);
+    pool = touched(pool_bytes);
+    files = calloc(blocks, sizeof *files);
+    for (int i = 0; i < FOLDERS; i++) {
+        char path[NAME];
+        snprintf(path, NAME, "%s/%02x", folder, i);
+        mkdir(path, 0700);
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    pin(0);
+    head("ready", 0);
+    puts("}");
+    char line[200], what[40];
+    long round;
+    while (fgets(line, sizeof line, stdin)) {
+        round = 0;
+        if (sscanf(line, "%39s %ld", what, &round) < 1) {
+            continue;
+        }
+        if (!strcmp(what, "dump") || !strcmp(what, "load")) {
+            move(what, round);
+        } else if (!strcmp(what, "lookup")) {
+            head(what, round);
+            printf(",\"known_ids_s\":%.0f,\"unknown_ids_s\":%.0f}\n", asked(round, 1), asked(round, 0));
+        } else if (!strcmp(what, "cut")) {
+            cut(round);
+            head(what, round);
+            puts("}");
+        } else if (!strcmp(what, "quit")) {
+            head(what, 0);
+            puts("}");
+            return 0;
+        } else {
+            fail(line);
+        }
+    }
+    return 0;
+}
