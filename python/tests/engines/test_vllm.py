@@ -90,18 +90,22 @@ def test_prompts_that_are_computed_in_parts(engine, daemon, mode, reference):
 def preempted(llm, tell, hear):
     """Long answers in a KV cache that is too small for all of them, twice."""
     from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.request import RequestStatus
 
-    count = [0]
-    preempt = Scheduler._preempt_request
+    seen = set()
+    schedule = Scheduler.schedule
 
-    def counted(self, *arguments, **named):
-        count[0] += 1
-        return preempt(self, *arguments, **named)
+    def watched(self, *arguments, **named):
+        output = schedule(self, *arguments, **named)
+        seen.update(
+            one.request_id for one in self.waiting if one.status == RequestStatus.PREEMPTED
+        )
+        return output
 
-    Scheduler._preempt_request = counted
+    Scheduler.schedule = watched
     first = generate(llm, WANTED, tokens=200)
     forget(llm)
-    return count[0], first, generate(llm, WANTED, tokens=200)
+    return len(seen), first, generate(llm, WANTED, tokens=200)
 
 
 def test_preempted_requests(engine, daemon, mode, reference):

@@ -87,7 +87,7 @@ def test_overridden_rope(engine, daemon, model):
 
     if int(transformers.__version__.split(".")[0]) < 5:
         key = "rope_scaling"
-    yarn = {"hf_overrides": {key: YARN}}
+    yarn = {"hf_overrides": {key: YARN}, "max_model_len": 4096}
     before = engine(answers, daemon).result()
     expected = engine(answers, **yarn).result()
     assert difference(expected, before) is not None

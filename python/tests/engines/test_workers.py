@@ -7,7 +7,12 @@ import pytest
 from vllm_engine import Broken, cached, difference, forget, full_blocks, generate, prompts
 
 WANTED = prompts(seed=21, count=2)
-TWO = {"tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
+TWO = {
+    "tensor_parallel_size": 2,
+    "distributed_executor_backend": "mp",
+    # Older versions bind ranks to processors and want to be told which.
+    "environment": {"VLLM_CPU_OMP_THREADS_BIND": "0|1"},
+}
 
 
 def twice(llm, tell, hear):
