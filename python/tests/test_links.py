@@ -104,7 +104,8 @@ def test_whatever_is_raised_while_a_link_opens_is_said_and_it_goes_on(path, capl
     monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
     made = FakeDaemon(path)
     failures = [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), KeyError("x"), OSError("no segment")]
-    left = list(failures)
+    refused = protocol.Refused(protocol.NO_ROOM, "no shared memory is left")
+    left = [*failures, refused]
 
     def opened(_):
         if left:
@@ -119,10 +120,25 @@ def test_whatever_is_raised_while_a_link_opens_is_said_and_it_goes_on(path, capl
         f"UnicodeDecodeError: {failures[0]}",
         "KeyError: 'x'",
         "no segment",
+        f"UCM: the daemon at {path} refuses: no shared memory is left",
         f"UCM: connected to the daemon at {path}",
     ]
     assert all("cannot be used" in line for line in lines[:3])
     link.close()
+    made.close()
+
+
+def test_an_engine_that_is_refused_does_not_ask_again(path, caplog):
+    made = FakeDaemon(path)
+
+    def opened(_):
+        raise protocol.Refused(protocol.REFUSED_ENGINE, "its file is wrong")
+
+    link = link_to(path, opened)
+    link.start(BOUND)
+    until(link._closed.is_set)
+    assert "the daemon refuses this engine, so nothing is found: its file is wrong" in caplog.text
+    assert not link.connected and made.heard.count(protocol.HELLO) == 1
     made.close()
 
 

@@ -43,6 +43,7 @@ HOST_PLANE, DEVICE_PLANE = 0, 1
 SAVES_GENERATED, LAYERWISE = 1, 2
 
 REFUSED_ENGINE = 5
+NO_ROOM = 7
 
 Buffer = Union[bytes, memoryview]
 _FEW = 4096

@@ -95,6 +95,17 @@ final class RefusalTest {
   }
 
   @Test
+  void moreSharedMemoryThanIsLeftNow(@TempDir Path other) throws Exception {
+    try (TestDaemon greedy = new TestDaemon(other, 1L << 44);
+        TestClient client = TestClient.admitted(greedy.socket, TestClient.WORKER)) {
+      assertThatThrownBy(() -> client.openWorker("e", 1, false, greedy.yaml, 0, 1L << 30))
+          .hasMessageContaining("refused 7: ")
+          .hasMessageContaining("cannot be served now");
+      client.ping();
+    }
+  }
+
+  @Test
   void twoWorkersOfOneRankAndAnotherLayout() throws Exception {
     try (TestClient first = TestClient.admitted(daemon.socket, TestClient.WORKER);
         TestClient same = TestClient.admitted(daemon.socket, TestClient.WORKER);

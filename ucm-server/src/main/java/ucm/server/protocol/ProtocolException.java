@@ -23,6 +23,9 @@ public final class ProtocolException extends Exception {
   /** The daemon is ending. */
   public static final int ENDING = 6;
 
+  /** There is no shared memory left now: the engine may ask again. */
+  public static final int NO_ROOM = 7;
+
   private final int code;
 
   public ProtocolException(int code, String message) {
@@ -42,6 +45,6 @@ public final class ProtocolException extends Exception {
 
   /** Whether the connection goes on after it. */
   public boolean isHarmless() {
-    return code == UNKNOWN_TYPE || code == REFUSED_ENGINE;
+    return code == UNKNOWN_TYPE || code == REFUSED_ENGINE || code == NO_ROOM;
   }
 }

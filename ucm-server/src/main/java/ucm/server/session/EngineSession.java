@@ -132,7 +132,7 @@ public final class EngineSession implements AutoCloseable {
         mustDisown = false;
         now.disown();
       }
-      StagingSegment segment = now.segment(fields.mla() ? 0 : rank);
+      StagingSegment segment = segment(now, rank);
       String hostReason = "";
       @Nullable DeviceCopies copies = null;
       try {
@@ -209,6 +209,17 @@ public final class EngineSession implements AutoCloseable {
           String.format(
               "has blocks of %s%s; its rank %s has %s%s",
               known.layout, known.layoutText, worker.rank(), worker.layout(), worker.layoutText()));
+    }
+  }
+
+  /** Memory of a daemon before may be taken for as long as engines have it mapped. */
+  private StagingSegment segment(EngineBlocks now, int rank) throws ProtocolException {
+    try {
+      return now.segment(fields.mla() ? 0 : rank);
+    } catch (StoreException e) {
+      throw new ProtocolException(
+          ProtocolException.NO_ROOM,
+          "engine " + fields.instance() + " cannot be served now: " + e.getMessage());
     }
   }
 
