@@ -87,6 +87,18 @@ SENT = {
         0,
         protocol.Identity("1a2b3", "config", "weights", "second").write(protocol.Writer()),
     ),
+    "groups": (
+        protocol.GROUPS,
+        0,
+        protocol.groups(
+            [
+                protocol.Rule(protocol.ALL, 0, 128),
+                protocol.Rule(protocol.LAST, 511, 256),
+                protocol.Rule(protocol.CHUNK, 8192, 128),
+            ],
+            [[0, 2], [1], [3]],
+        ),
+    ),
     "find": (protocol.FIND, 10, protocol.Writer().ids(IDS)),
     "open_region": (
         protocol.OPEN_REGION,
@@ -103,7 +115,7 @@ RECEIVED = {
     "found": (
         protocol.FOUND,
         protocol.read_found,
-        protocol.Found(7, 255, 2**40 + 1, 0xFEDCBA98, [4, 1023], 3, 2),
+        protocol.Found(7, 255, 2**40 + 1, 0xFEDCBA98, [4, 1023], 3, 2, [(0, 1), (2, 1)]),
     ),
     "planned": (
         protocol.PLANNED,
@@ -112,7 +124,7 @@ RECEIVED = {
             0xFEDCBA98,
             [
                 protocol.Planned(7, 2**33, 2, [5, protocol.NO_SLOT]),
-                protocol.Planned(11, 8, 0, [6]),
+                protocol.Planned(11, 8, 0, [6], 1),
             ],
         ),
     ),

@@ -37,6 +37,7 @@ IDENTIFY = 32
 FIND, FOUND_WHICH = 33, 34
 OPEN_REGION, OPENED_REGION = 35, 36
 STORE_CHUNKS, LOAD_CHUNKS, MOVED = 37, 38, 39
+GROUPS = 40
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
 # What an engine has to know of its configuration, which the daemon alone reads.
@@ -253,8 +254,35 @@ class Input(NamedTuple):
     end: int
 
 
+# What the tokens to come look at: all before them, the last ones, those of the chunk that they are in.
+ALL, LAST, CHUNK = 0, 1, 2
+
+
+class Rule(NamedTuple):
+    """Which blocks of a KV cache group the tokens to come look at."""
+
+    kind: int
+    tokens: int
+    block_tokens: int
+
+    def first_needed(self, end: int) -> int:
+        """The first block that is needed where so many tokens are there."""
+        if self.kind == ALL:
+            return 0
+        if self.kind == LAST:
+            return max(0, end - self.tokens) // self.block_tokens
+        return end // self.tokens * self.tokens // self.block_tokens
+
+
+class Part(NamedTuple):
+    """Blocks of a group: the first one, and how many."""
+
+    first: int
+    blocks: int
+
+
 class Found(NamedTuple):
-    """FOUND: what can be loaded, and in which slots it lies."""
+    """FOUND: what can be loaded, and in which slots it lies; of a hybrid model, group after group."""
 
     handle: int
     tokens: int
@@ -263,6 +291,7 @@ class Found(NamedTuple):
     slots: List[int]
     prompt_blocks: int
     found_blocks: int
+    parts: Sequence[Part] = ()
 
 
 class Planned(NamedTuple):
@@ -272,6 +301,7 @@ class Planned(NamedTuple):
     save: int
     first_block: int
     slots: List[int]
+    group: int = 0
 
 
 class Opened(NamedTuple):
@@ -315,6 +345,14 @@ def open_worker(
     for tensors in layers:
         writer.u64s(tensors)
     return writer.string(layout)
+
+
+def groups(rules: Sequence[Rule], layers: Sequence[Sequence[int]]) -> Writer:
+    """GROUPS: the rule of each group, and the numbers of its layers."""
+    writer = Writer().u32(len(rules))
+    for rule, numbers in zip(rules, layers):
+        writer.u8(rule.kind).u32(rule.tokens).u32(rule.block_tokens).u32s(numbers)
+    return writer
 
 
 class Region(NamedTuple):
@@ -377,7 +415,9 @@ def plan(
 def read_found(body: bytes) -> Found:
     reader = Reader(body)
     handle, tokens, hold, generation = reader.u32(), reader.u32(), reader.u64(), reader.u32()
-    return Found(handle, tokens, hold, generation, reader.u32s(), reader.u32(), reader.u32())
+    slots, prompt, found = reader.u32s(), reader.u32(), reader.u32()
+    parts = [Part(reader.u32(), reader.u32()) for _ in range(reader.u32())]
+    return Found(handle, tokens, hold, generation, slots, prompt, found, parts)
 
 
 def read_planned(body: bytes) -> Tuple[int, List[Planned]]:
@@ -387,6 +427,8 @@ def read_planned(body: bytes) -> Tuple[int, List[Planned]]:
     for _ in range(reader.u32()):
         handle, save, first = reader.u32(), reader.u64(), reader.u32()
         saves.append(Planned(handle, save, first, reader.u32s()))
+    for i, group in enumerate(reader.u32s()):
+        saves[i] = saves[i]._replace(group=group)
     return generation, saves
 
 

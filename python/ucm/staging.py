@@ -105,10 +105,10 @@ def _addresses(piece: torch.Tensor, blocks: List[int]) -> List[int]:
 
 
 def _pieces(layout: KvLayout, layers: Sequence[int]) -> Iterator[Tuple[torch.Tensor, int]]:
-    """The pieces of some of the layers, and where in a slot each begins."""
+    """The pieces of some of a group's layers, and where in a slot, which has those of one, each begins."""
     offset = 0
-    for number, layer in enumerate(layout.layers):
-        for piece in layer.pieces:
+    for number in next(group for group in layout.groups if layers[0] in group):
+        for piece in layout.layers[number].pieces:
             if number in layers:
                 yield piece, offset
             offset += int(piece.shape[1])

@@ -6,9 +6,11 @@ import inspect
 import itertools
 import logging
 import uuid
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from vllm.distributed.kv_transfer.kv_connector.v1 import base
+
+from ucm.protocol import ALL, CHUNK, LAST, Rule
 
 if TYPE_CHECKING:
     from ucm.layout import KvLayout
@@ -191,8 +193,9 @@ def is_mla(model_config: Any) -> bool:
     )
 
 
-def layout_text(vllm_config: Any, layout: KvLayout) -> str:
-    """The layout's text, with the types of the cache when they are not the model's (such as fp8)."""
+def layout_text(vllm_config: Any, layout: KvLayout, rules: Sequence[Rule] = ()) -> str:
+    """The layout's text, with the types of the cache when they are not the model's (such as fp8), and
+    what a block of each group is."""
     own = str(vllm_config.model_config.dtype)
     kept = [str(layer.dtype) for layer in layout.layers]
     name = str(getattr(vllm_config.cache_config, "cache_dtype", "auto"))
@@ -201,6 +204,9 @@ def layout_text(vllm_config: Any, layout: KvLayout) -> str:
         # Some layers may be kept in another type; runs of one are counted.
         runs = [f"{len(list(run))}x{dtype}" for dtype, run in itertools.groupby(kept)]
         text += f"|{','.join(runs) if len(runs) > 1 else kept[0]}:{name}"
+    for rule, group in zip(rules, layout.groups):
+        sizes = [(number, layout.layers[number].block_bytes) for number in group]
+        text += f"|group:{rule.block_tokens}:{sizes}"
     if getattr(vllm_config.cache_config, "calculate_kv_scales", False):
         # The scales come from the first tokens that this launch computes.
         text += f"|scales:{getattr(vllm_config, 'instance_id', '') or uuid.uuid4().hex}"
@@ -214,6 +220,8 @@ class NotServed(Exception):
 _PLAIN_SPECS = ("FullAttentionSpec", "MLAAttentionSpec")
 # Of these, blocks that no token to come looks at are let go; other kinds of windows have rules of their own.
 _WINDOW_SPECS = ("SlidingWindowSpec", "ChunkedLocalAttentionSpec")
+# One state stands for all tokens before it.
+_STATE_SPECS = ("MambaSpec",)
 # Kinds of full attention in which generated tokens are not looked at as those of a prompt are.
 _UNLIKE_PROMPTS = ("RSWASpec",)
 
@@ -233,18 +241,29 @@ def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
         return None
     for kind, names in _kinds(kv_cache_config):
         is_plain = names.intersection(_PLAIN_SPECS) and not names.intersection(_UNLIKE_PROMPTS)
-        if not is_plain and kind not in _WINDOW_SPECS:
+        if not is_plain and kind not in _WINDOW_SPECS + _STATE_SPECS:
             return f"KV caches of kind {kind} are not supported"
     if not lets_go(kv_cache_config):
         # Windows and chunks are layers that vLLM keeps all blocks of, with this one group.
         return None
     groups = kv_cache_config.kv_cache_groups
-    hybrid = "hybrid models (windows, or several groups of KV caches)"
+    hybrid = "hybrid models (windows, linear layers, or several groups of KV caches)"
     if not features().failed_requests:
         return f"{hybrid} are not supported with this version of vLLM"
     tokens = int(vllm_config.cache_config.block_size)
-    if any(int(group.kv_cache_spec.block_size) != tokens for group in groups):
-        return f"{hybrid} are not supported when their blocks differ in tokens"
+    if any(int(group.kv_cache_spec.block_size) % tokens for group in groups):
+        return f"{hybrid} are not supported when their blocks are no multiples of {tokens} tokens"
+    if any(len({_rule(spec) for spec in _specs(group.kv_cache_spec)}) > 1 for group in groups):
+        return f"{hybrid} are not supported when layers of one group have windows of several sizes"
+    states = [
+        spec for group in groups for spec in _specs(group.kv_cache_spec) if _is_state(spec)
+    ]
+    if states and not _hands_off_states():
+        return "states of linear layers are not supported with this version of vLLM"
+    for spec in states:
+        mode = getattr(spec, "mamba_cache_mode", "none")
+        if mode != "align":
+            return f"states of linear layers are not supported with mamba_cache_mode {mode}, but with align"
     if getattr(vllm_config, "speculative_config", None) is not None:
         return f"{hybrid} are not supported with speculative decoding"
     if not loads_beside(vllm_config):
@@ -262,7 +281,55 @@ def lets_go(kv_cache_config: Any) -> bool:
     """Whether groups of the KV cache let go of blocks of requests that go on."""
     groups = getattr(kv_cache_config, "kv_cache_groups", None) or ()
     kinds = _kinds(kv_cache_config) if groups else []
-    return len(groups) > 1 or any(kind in _WINDOW_SPECS for kind, _ in kinds)
+    return len(groups) > 1 or any(kind in _WINDOW_SPECS + _STATE_SPECS for kind, _ in kinds)
+
+
+def rules(kv_cache_config: Any) -> List[Rule]:
+    """The rule of each KV cache group; none when there is one, of which a request keeps all blocks."""
+    if not lets_go(kv_cache_config):
+        return []
+    return [_rule(_specs(group.kv_cache_spec)[0]) for group in kv_cache_config.kv_cache_groups]
+
+
+def _rule(spec: Any) -> Rule:
+    kind, tokens = type(spec).__name__, int(spec.block_size)
+    if kind == "SlidingWindowSpec":
+        # A token looks at itself, too.
+        return Rule(LAST, int(spec.sliding_window) - 1, tokens)
+    if kind == "ChunkedLocalAttentionSpec":
+        return Rule(CHUNK, int(spec.attention_chunk_size), tokens)
+    return Rule(LAST, 1, tokens) if _is_state(spec) else Rule(ALL, 0, tokens)
+
+
+def _is_state(spec: Any) -> bool:
+    return type(spec).__name__ in _STATE_SPECS
+
+
+def states(kv_cache_config: Any) -> Set[int]:
+    """The KV cache groups whose blocks are states."""
+    groups = getattr(kv_cache_config, "kv_cache_groups", None) or ()
+    return {i for i, group in enumerate(groups) if _is_state(_specs(group.kv_cache_spec)[0])}
+
+
+def _hands_off_states() -> bool:
+    """Whether vLLM says in which block the state after so many tokens is."""
+    try:
+        from vllm.v1.core.sched.output import KVConnectorBlockState  # noqa: F401
+
+        return True
+    except ImportError:
+        return False
+
+
+def handed_off(output: Any) -> Dict[Tuple[str, int, int], int]:
+    """Blocks that have a state after the step: by request, group, and after how many tokens it is."""
+    told = getattr(getattr(output, "kv_connector_block_state", None), "boundary_state_offloads", None)
+    return {
+        (request_id, group, tokens): block
+        for request_id, entries in (told or {}).items()
+        if request_id in output.num_scheduled_tokens
+        for group, block, tokens in entries
+    }
 
 
 def _kinds(kv_cache_config: Any) -> List[Tuple[str, Set[str]]]:

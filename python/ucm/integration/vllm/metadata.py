@@ -38,14 +38,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Save:
-    """Blocks of the engine to be copied into slots after the step."""
+    """Blocks of the engine, of one KV cache group, to be copied into slots after the step."""
 
     request_id: str
     save: int
     generation: int
     blocks: bytes
     slots: bytes
-    more: More = ()
+    group: int = 0
 
 
 @dataclass
@@ -58,6 +58,8 @@ class UCMConnectorMetadata(KVConnectorMetadata):  # type: ignore[misc]
     delayed: List[str] = field(default_factory=list)
     # Blocks of requests that lost them may be overwritten in this step.
     fences: bool = False
+    # Blocks that are saved may be given to other requests in the next step.
+    lets_go: bool = False
     # Nothing is computed in this step.
     empty: bool = False
     # Nothing is computed, and no request is left: the last step, if no request comes.

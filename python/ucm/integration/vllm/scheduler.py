@@ -7,11 +7,11 @@ step that only decodes sends nothing, and no call waits longer than its bound.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
-from ucm.integration.vllm import compat, engine, events, identity
+from ucm.integration.vllm import compat, engine, events, groups, identity
 from ucm.integration.vllm.generation import Generation
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata
 from ucm.integration.vllm.plans import Entry, LatePlans, Owner
@@ -24,6 +24,9 @@ EMPTY_STEP_SECONDS = 0.005
 PLAN_SECONDS = 0.2
 HUNG_SECONDS = 2.0
 PROMISE_SECONDS = 60.0
+# No segment has it: it is no u32.
+NO_GENERATION = -1
+_NO_STATES: Mapping[groups.State, int] = {}
 _FAILURES = (OSError, Gone, ProtocolError, Refused)
 
 
@@ -37,8 +40,12 @@ class SchedulerSide:
         self._generation = Generation(identity.launch(vllm_config), self._log)
         self._tokens = 1
         self._may_load_beside = False
-        # Blocks of a request that goes on may be given to others in its next step.
-        self._lets_go = False
+        # Of a hybrid model's KV cache groups: blocks of a request that goes on may be given to others in
+        # its next step. None for other models.
+        self._rules: List[protocol.Rule] = []
+        self._states: Set[int] = set()
+        # The group whose blocks stand for those of the prompt where they are counted.
+        self._main = 0
         # The daemon says whether loads go layer by layer instead.
         self._asynchronous = False
         self._loads = False
@@ -77,7 +84,9 @@ class SchedulerSide:
         self._tokens = self._late.block_tokens = self._engine.block_tokens
         extra = engine.extra_config(vllm_config)
         self._may_load_beside = compat.loads_beside(vllm_config)
-        self._lets_go = compat.lets_go(kv_cache_config)
+        self._rules = compat.rules(kv_cache_config)
+        self._states = compat.states(kv_cache_config) if self._rules else set()
+        self._main = next((i for i, rule in enumerate(self._rules) if rule.kind == protocol.ALL), 0)
         self._loads = self._engine.role != 1
         self._saves = self._engine.role != 2
         if events.are_on(vllm_config):
@@ -92,7 +101,7 @@ class SchedulerSide:
         self._generation.opened(connection)
         settings = protocol.read_settings(answer.body)
         self._saves_generated = self._saves and bool(settings & protocol.SAVES_GENERATED)
-        layerwise = bool(settings & protocol.LAYERWISE) and not self._lets_go
+        layerwise = bool(settings & protocol.LAYERWISE) and not self._rules
         self._asynchronous = self._may_load_beside and not layerwise
 
     # -- look-ups ----------------------------------------------------------------------------------
@@ -118,11 +127,10 @@ class SchedulerSide:
             return 0, False
         if not self._asynchronous:
             return count, False
+        if self._rules:
+            # All of it or nothing: a hit cannot end elsewhere.
+            return (count, True) if computed + count < request.num_tokens else (0, False)
         count = len(found.slots) * self._tokens
-        if self._lets_go:
-            # Whole blocks, and not the last token: what it would look at may not be kept.
-            count = min(count, (request.num_tokens - 1) // self._tokens * self._tokens - computed)
-            return max(0, count), count > 0
         # The scheduler takes the last token of a full hit back itself.
         return min(count, request.num_tokens - computed), True
 
@@ -288,28 +296,23 @@ class SchedulerSide:
                 self._take(found.hold, 0)
                 state.asked = None
             return
-        first = (state.asked or 0) // self._tokens
-        count = min(-(-external_tokens // self._tokens), len(found.slots))
-        parts = [
-            packed(
-                (block, slot)
-                for block, slot in zip(table[first : first + count], found.slots)
-                if block != 0
-            )
-            for table in state.tables
-        ]
+        first, wanted, generation = state.asked or 0, -(-external_tokens // self._tokens), found.generation
+        if self._rules:
+            count = len(found.slots)
+            parts = groups.loaded(self._rules, state.tables, found, first, external_tokens)
+            if not parts:
+                self._log.warning("UCM: request %s has got other blocks than were found", request.request_id)
+                # No worker has such slots, so the engine is told that the load has failed.
+                count, generation, parts = 0, NO_GENERATION, [[]]
+        else:
+            count = min(wanted, len(found.slots))
+            parts = [list(zip(table[first // self._tokens :], found.slots[:count])) for table in state.tables]
         self._take(found.hold, count)
+        one, *more = [packed(pairs) for pairs in parts] or [(b"", b"")]
         self._step_loads.append(
-            Load(
-                request.request_id,
-                found.hold,
-                found.generation,
-                self._asynchronous,
-                *(parts[0] if parts else (b"", b"")),
-                tuple(parts[1:]),
-            )
+            Load(request.request_id, found.hold, generation, self._asynchronous, *one, tuple(more))
         )
-        self._count("loaded_blocks", count)
+        self._count("loaded_blocks", min(wanted, count))
         if self._asynchronous:
             self._loading.add(request.request_id)
         # The promise is used up; a preempted request asks again.
@@ -336,6 +339,7 @@ class SchedulerSide:
         meta.fences = self._preempt(output)
         entries: List[Entry] = []
         generated: List[Tuple[int, int, Sequence[int]]] = []
+        computed_now = {one.request_id: one.computed for one in (*requests, *decoded)}
         for one in decoded:
             self._decode(one, entries, generated)
         meta.empty = not output.num_scheduled_tokens
@@ -345,10 +349,11 @@ class SchedulerSide:
                 self._hear(EMPTY_STEP_SECONDS)
         else:
             # Older versions do not save in a step that computes nothing.
-            self._save_late(meta)
+            self._save_late(output, meta)
         owes = self._late.owes and not meta.empty
         if requests or entries or self._taken or self._forgotten or owes:
-            self._plan(requests, entries, generated, meta)
+            states = compat.handed_off(output) if self._states else {}
+            self._plan(requests, entries, generated, meta, computed_now, states)
         if self._counts:
             meta.counts, self._counts = self._counts, {}
         return meta
@@ -372,12 +377,20 @@ class SchedulerSide:
                 self._late.drop(request_id)
         return bool(lost)
 
-    def _save_late(self, meta: UCMConnectorMetadata) -> None:
+    def _save_late(self, output: Any, meta: UCMConnectorMetadata) -> None:
         """Late answers are used by requests that still have their blocks."""
-        for owner, planned, generation in self._late.answers():
-            state = self._requests.get(owner.request_id)
-            if state is owner.state and state.stay == owner.stay and not self._lets_go:
-                meta.saves.append(self._save(owner.request_id, planned, generation))
+        answers = self._late.answers()
+        if not answers:
+            return
+        running = compat.scheduled(output, {answer.owner.request_id for answer in answers})
+        now = {one.request_id: one.computed for one in running}
+        for owner, planned, generation in answers:
+            state, request_id = self._requests.get(owner.request_id), owner.request_id
+            # What a group has let go of by now is known of a request that is in this step.
+            lets_go = bool(self._rules) and self._rules[planned.group].kind != protocol.ALL
+            if state is owner.state and state.stay == owner.stay and (request_id in now or not lets_go):
+                meta.saves.append(self._save(request_id, planned, generation, now.get(request_id, 0)))
+                meta.lets_go |= lets_go
             else:
                 meta.saves.append(Save("", planned.save, generation, b"", b""))
                 self._late.lost(sum(slot != protocol.NO_SLOT for slot in planned.slots))
@@ -409,6 +422,8 @@ class SchedulerSide:
         entries: List[Entry],
         generated: List[Tuple[int, int, Sequence[int]]],
         meta: UCMConnectorMetadata,
+        computed_now: Mapping[str, int],
+        states: Mapping[groups.State, int],
     ) -> None:
         link = self._link
         assert link is not None
@@ -432,10 +447,7 @@ class SchedulerSide:
             self._late.epoch = link.epoch
         if self._late:
             # The daemon is behind, and no step waits for it: these blocks are offered later.
-            if self._lets_go:
-                self._late.lose(entries)
-            else:
-                self._late.owe(entries)
+            self._late.owe(entries)
             entries, generated = [], []
         elif not meta.empty:
             entries = self._late.with_owed(entries)
@@ -457,11 +469,13 @@ class SchedulerSide:
             self._late.lose(entries)
             link.lost(connection, error)
             return
-        starts = {request_id: computed // self._tokens for request_id, computed, _ in entries}
+        ends = {request_id: computed + new for request_id, computed, new in entries}
         for save in planned:
             request_id = owners[save.handle].request_id
-            first = starts[request_id] if self._lets_go else 0
-            meta.saves.append(self._save(request_id, save, generation, first))
+            # Of a request that is not in this step, all that is computed was so before it.
+            now = computed_now.get(request_id, ends[request_id])
+            meta.saves.append(self._save(request_id, save, generation, now, states))
+            meta.lets_go |= bool(self._rules) and self._rules[save.group].kind != protocol.ALL
 
     def _flush(
         self,
@@ -504,28 +518,28 @@ class SchedulerSide:
             link.lost(connection, error)
 
     def _save(
-        self, request_id: str, planned: protocol.Planned, generation: int, computed: int = 0
+        self,
+        request_id: str,
+        planned: protocol.Planned,
+        generation: int,
+        computed: int = 0,
+        states: Mapping[groups.State, int] = _NO_STATES,
     ) -> Save:
-        """The copies of a plan, unless it names blocks that the engine does not have or, before the
-        block `computed`, may not have any more: a save without blocks is given up."""
+        """The copies of a plan; a save without blocks is given up."""
         state = self._requests[request_id]
-        begin, end = planned.first_block, planned.first_block + len(planned.slots)
-        wanted = [i for i, slot in enumerate(planned.slots) if slot != protocol.NO_SLOT]
-        whole = bool(state.tables) and begin + min(wanted, default=computed) >= computed
-        parts = []
-        for table in state.tables:
-            part = table[begin:end]
-            whole = whole and len(part) == len(planned.slots) and all(part[i] for i in wanted)
-            if whole:
-                parts.append(packed((part[i], planned.slots[i]) for i in wanted))
-        if not whole:
-            parts = [(b"", b"")]
-        self._count("saved_blocks", len(wanted) if whole else 0)
-        if whole and self._events is not None:
-            self._events.planned(state.request, generation, planned.save, begin, end - begin)
-        if parts[0][0] and self._features.fences_preemptions:
+        if planned.group in self._states:
+            rule = self._rules[planned.group]
+            pairs = groups.saved_states(rule, states, request_id, planned)
+        else:
+            pairs = groups.saved(self._rules, state.tables, planned, computed)
+        if planned.group == self._main:
+            self._count("saved_blocks", len(pairs))
+            if pairs and self._events is not None:
+                first, count = planned.first_block, len(planned.slots)
+                self._events.planned(state.request, generation, planned.save, first, count)
+        if pairs and self._features.fences_preemptions:
             state.saved = True
-        return Save(request_id, planned.save, generation, *parts[0], tuple(parts[1:]))
+        return Save(request_id, planned.save, generation, *packed(pairs), planned.group)
 
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""

@@ -41,8 +41,8 @@ class WorkerSide:
         # As the daemon says when it is there.
         self._layerwise = True
         self._saves_beside = False
-        # Blocks of a request that goes on may be given to others in its next step.
-        self._lets_go = False
+        # Of a hybrid model's KV cache groups.
+        self._rules: List[protocol.Rule] = []
         self._saves = False
         self._rank = 0
         self._extra: Dict[str, Any] = {}
@@ -87,7 +87,7 @@ class WorkerSide:
         config = self._config
         self._extra = engine.extra_config(config)
         self._saves_beside = compat.features().fences_preemptions
-        self._lets_go = compat.lets_go(self._kv_cache_config)
+        self._rules = compat.rules(self._kv_cache_config)
         self._rank = compat.tp_rank(config.parallel_config)
         self._saves = self._rank == 0 or not compat.is_mla(config.model_config)
         self._plane = str(self._extra.get("ucm_data_plane", "auto"))
@@ -124,11 +124,14 @@ class WorkerSide:
     def _open(self, connection: Connection) -> None:
         assert self._layout is not None and self._engine is not None
         connection.send(protocol.IDENTIFY, self._identity.write(protocol.Writer()), answered=False)
+        if self._rules:
+            told = protocol.groups(self._rules, self._layout.groups)
+            connection.send(protocol.GROUPS, told, answered=False)
         body = protocol.open_worker(
             self._engine,
             self._rank,
             self._layout.tensor_bytes,
-            compat.layout_text(self._config, self._layout),
+            compat.layout_text(self._config, self._layout, self._rules),
         )
         exported, pidfd, written = self._export(connection)
         if exported is not None:
@@ -225,7 +228,7 @@ class WorkerSide:
             loader.settle()
             self._send_loaded([load], set() if well else {load.hold})
             with self._lock:
-                if not well and self._lets_go:
+                if not well and self._rules:
                     # Their numbers would tell of one group alone.
                     self._failed.add(load.request_id)
                 elif not well:
@@ -257,9 +260,11 @@ class WorkerSide:
     ) -> Iterator[Tuple[List[int], List[int], List[int]]]:
         """Of each group with something to copy: those of the layers that are in it, blocks, and slots."""
         assert self._layout is not None
-        for group, (blocks, slots) in zip(
-            self._layout.groups, ((copy.blocks, copy.slots), *copy.more)
-        ):
+        if isinstance(copy, Save):
+            parts = [(self._layout.groups[copy.group], (copy.blocks, copy.slots))]
+        else:
+            parts = list(zip(self._layout.groups, ((copy.blocks, copy.slots), *copy.more)))
+        for group, (blocks, slots) in parts:
             wanted = [layer for layer in group if layer in layers]
             if wanted and blocks:
                 yield wanted, unpack(blocks), unpack(slots)
@@ -324,7 +329,7 @@ class WorkerSide:
                     self._settle(save.request_id)
 
         self._deferred.append((fence(self._device()), work))
-        if self._lets_go:
+        if self._meta.lets_go:
             self.await_saves()
 
     def _begin_saves(self) -> None:

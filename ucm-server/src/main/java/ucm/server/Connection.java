@@ -23,6 +23,7 @@ import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
+import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.HelloMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.LookupMessage;
@@ -56,6 +57,7 @@ final class Connection implements Runnable, AutoCloseable {
   private int processId;
   private String client = "a client";
   private IdentityMessage identity = IdentityMessage.NONE;
+  private GroupsMessage groups = GroupsMessage.NONE;
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
   private @Nullable DeviceCopies copies;
@@ -265,7 +267,13 @@ final class Connection implements Runnable, AutoCloseable {
       throws IOException, ProtocolException {
     switch (type) {
       case MessageType.OPEN_WORKER ->
-          opened(sequence, openEngine(body).openWorker(WorkerFields.read(body), identity));
+          opened(sequence, openEngine(body).openWorker(WorkerFields.read(body, groups), identity));
+      case MessageType.GROUPS -> {
+        if (engine != null) {
+          throw ProtocolException.bad("GROUPS comes before the worker is opened");
+        }
+        groups = body.record(GroupsMessage.class);
+      }
       case MessageType.OPEN_NAMED ->
           opened(sequence, openEngine(body).openNamed(NamedFields.read(body), identity));
       case MessageType.EXISTS -> named().exists(body.ids(), count -> count(sequence, count));

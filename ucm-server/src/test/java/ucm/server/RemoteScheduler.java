@@ -390,7 +390,7 @@ public final class RemoteScheduler implements AutoCloseable {
     } catch (IOException | ProtocolException e) {
       link.lost(daemon, e);
     }
-    return new PlannedMessage(0, List.of());
+    return new PlannedMessage(0, List.of(), List.of());
   }
 
   /**

@@ -18,6 +18,7 @@ import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.hash.BlockHasher;
 import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.WorkerFields;
 
@@ -132,7 +133,7 @@ public final class RemoteSetup {
         socket,
         fields,
         new IdentityMessage("", of.config(), of.weights(), ""),
-        new WorkerFields(rank, spec.kv(), of.layout(), null));
+        new WorkerFields(rank, spec.kv(), of.layout(), GroupsMessage.NONE, null));
   }
 
   /**

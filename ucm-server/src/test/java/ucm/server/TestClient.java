@@ -18,6 +18,7 @@ import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
+import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.ProtocolException;
@@ -147,7 +148,7 @@ final class TestClient implements AutoCloseable {
   void openWorker(String id, int tpSize, boolean mla, String yaml, int rank, KvLayout layout)
       throws Exception {
     FrameWriter open = engine(begin(MessageType.OPEN_WORKER), id, tpSize, mla, yaml);
-    var _ = new WorkerFields(rank, layout, "", null).write(open);
+    var _ = new WorkerFields(rank, layout, "", GroupsMessage.NONE, null).write(open);
     opened(ask(open, MessageType.OPENED_WORKER));
   }
 

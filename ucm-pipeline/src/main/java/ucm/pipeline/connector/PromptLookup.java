@@ -3,6 +3,7 @@ package ucm.pipeline.connector;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.Store;
+import ucm.pipeline.connector.engine.KvGroups;
 import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
 import ucm.pipeline.connector.statistics.StageLookups;
@@ -19,7 +20,8 @@ public final class PromptLookup {
    * Asks the store how far a prompt is there. A block counts only when the part of every rank is
    * there, which with MLA is one part. Thread-safe.
    */
-  record Ranks(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
+  record Ranks(
+      Store store, BlockHasher hasher, int parts, KvGroups groups, ConnectorFaults faults) {
 
     /**
      * How many blocks are there without a gap; -1 when the store failed.
@@ -38,9 +40,13 @@ public final class PromptLookup {
         }
         return run;
       } catch (RuntimeException e) {
-        faults.record("a look-up failed, so nothing is loaded and the engine computes", e);
+        fail(e);
         return -1;
       }
+    }
+
+    private void fail(RuntimeException why) {
+      faults.record("a look-up failed, so nothing is loaded and the engine computes", why);
     }
   }
 
@@ -59,7 +65,9 @@ public final class PromptLookup {
   private final @Nullable Ranks ranks;
 
   private final int from;
+  private final int mostEnd;
   private int found;
+  private int stored;
   private boolean failed;
 
   PromptLookup(
@@ -68,23 +76,50 @@ public final class PromptLookup {
       BlockIds ids,
       boolean first,
       StageLookups.Sums before,
-      @Nullable Ranks ranks) {
+      @Nullable Ranks ranks,
+      int mostEnd) {
     this.state = state;
     this.request = request;
     this.ids = ids;
     this.first = first;
     this.before = before;
     this.ranks = ranks;
+    this.mostEnd = mostEnd;
     from = Math.min(state.hbmBlocks, ids.size());
   }
 
   /** Asks the store; blocks for as long as the store does. */
   public void askStore() {
-    if (ranks != null && from < ids.size()) {
-      int run = ranks.run(ids, from);
-      failed = run < 0;
-      found = Math.max(0, run);
+    if (ranks == null || from >= ids.size()) {
+      return;
     }
+    if (!ranks.groups.isOne()) {
+      askForGroups(ranks);
+      return;
+    }
+    int run = ranks.run(ids, from);
+    failed = run < 0;
+    found = Math.max(0, run);
+    stored = from + found;
+  }
+
+  private void askForGroups(Ranks all) {
+    try {
+      GroupLookup groups = new GroupLookup(all.store, all.hasher, all.parts, all.groups, ids, from);
+      stored = groups.stored();
+      found = groups.end(Math.min(stored, mostEnd)) - from;
+    } catch (RuntimeException e) {
+      all.fail(e);
+      failed = true;
+    }
+  }
+
+  /**
+   * Up to which block of the prompt the store has what is kept of every block. With {@link KvGroups} less
+   * may be found, as a hit cannot end everywhere.
+   */
+  public int storedBlocks() {
+    return stored;
   }
 
   /** Says what was found without the store. */

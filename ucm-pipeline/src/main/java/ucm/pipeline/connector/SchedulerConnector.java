@@ -71,7 +71,7 @@ public final class SchedulerConnector implements AutoCloseable {
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
     StoreMetrics metrics = setup.metrics(ConnectorSetup.SCHEDULER);
     ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
-    this.ranks = new PromptLookup.Ranks(store, hasher, spec.parts(), faults);
+    this.ranks = new PromptLookup.Ranks(store, hasher, spec.parts(), spec.groups(), faults);
     // A pipeline of its own was opened for blocks of one byte.
     KvLayout layout = owned == null ? spec.kv() : LiteCache.LAYOUT;
     this.lite = setup.settings().useLite() ? new LiteCache(store, layout, faults) : null;
@@ -119,6 +119,16 @@ public final class SchedulerConnector implements AutoCloseable {
    * #endLookup} are to follow; other requests, steps and look-ups may come between.
    */
   public PromptLookup beginLookup(PromptRequest request, int computedTokens) {
+    return beginLookup(request, computedTokens, Integer.MAX_VALUE);
+  }
+
+  /**
+   * The same, for a hybrid model: its hit ends where all groups have what is needed, so it cannot be cut
+   * when it was found.
+   *
+   * @param mostBlocks more than these are not to be loaded; without a meaning for other models
+   */
+  public PromptLookup beginLookup(PromptRequest request, int computedTokens, int mostBlocks) {
     requireOpen();
     int tokens = request.tokens().length;
     if (computedTokens < 0 || computedTokens > tokens || computedTokens % spec.blockTokens() != 0) {
@@ -141,13 +151,27 @@ public final class SchedulerConnector implements AutoCloseable {
     }
     PromptLookup begun =
         new PromptLookup(
-            state, request, ids, first, statistics.before(), lite == null ? ranks : null);
+            state,
+            request,
+            ids,
+            first,
+            statistics.before(),
+            lite == null ? ranks : null,
+            mostEnd(state, request, ids, mostBlocks));
     if (lite != null && begun.onDevice() < ids.size()) {
       // In the order of the requests, as each is a hit of those after it.
       begun.found(lite.run(ids, begun.onDevice()));
     }
     state.lookup = begun;
     return begun;
+  }
+
+  /** Where the hit of a hybrid model ends at the latest: the last token is computed by the engine. */
+  private int mostEnd(RequestState state, PromptRequest request, BlockIds ids, int mostBlocks) {
+    int rest = ids.size() - Math.min(state.hbmBlocks, ids.size());
+    int most = policy.withinRatio(state.hbmBlocks, rest, request.promptTokens());
+    int before = Math.max(0, request.tokens().length - 1) / spec.blockTokens();
+    return Math.min(before, state.hbmBlocks + Math.min(most, mostBlocks));
   }
 
   /** Whether the request of a look-up still waits for it: it has not ended, moved on or asked again. */
@@ -377,6 +401,12 @@ public final class SchedulerConnector implements AutoCloseable {
    */
   public void finished(String requestId) {
     requests.remove(requestId);
+  }
+
+  /** The ids of a request's full blocks, as rank 0 names them; none when it is unknown. */
+  public BlockIds ids(String requestId) {
+    RequestState state = requests.get(requestId);
+    return state == null ? BlockIds.empty() : state.ids();
   }
 
   /** How many requests are remembered. */

@@ -190,7 +190,8 @@ class LookupStatisticsTest {
             IDS,
             true,
             statistics.before(),
-            null);
+            null,
+            Integer.MAX_VALUE);
     lookup.found(3);
     return lookup;
   }

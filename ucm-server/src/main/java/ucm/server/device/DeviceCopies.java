@@ -21,6 +21,7 @@ import ucm.device.DeviceStream;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.DeviceFields.CopyMessage;
+import ucm.server.protocol.WorkerFields;
 import ucm.server.staging.StagingSegment;
 
 /**
@@ -37,6 +38,8 @@ public final class DeviceCopies implements AutoCloseable {
   private final StagingSegment segment;
   private final MemoryRegion slots;
   private final KvLayout layout;
+  // Slots hold blocks of one group, whose layers lie one behind the other.
+  private final int[] groupOf;
   private final CopyThread loads;
   private final CopyThread saves;
   // Guarded by this.
@@ -107,10 +110,12 @@ public final class DeviceCopies implements AutoCloseable {
     }
   }
 
-  private DeviceCopies(WorkerMemory memory, StagingSegment segment, KvLayout layout, int rank) {
+  private DeviceCopies(WorkerMemory memory, StagingSegment segment, WorkerFields worker) {
     this.memory = memory;
     this.segment = segment;
-    this.layout = layout;
+    layout = worker.layout();
+    groupOf = worker.groups().groupOf(layout);
+    int rank = worker.rank();
     slots = segment.region();
     loads = new CopyThread("load-" + rank);
     saves = new CopyThread("save-" + rank);
@@ -119,19 +124,16 @@ public final class DeviceCopies implements AutoCloseable {
   /**
    * Opens a worker's KV cache, and finds out whether both processes mean the same memory.
    *
+   * @param worker the rank and its layers
    * @param segment the slots of the rank; pinned on the device, if they were not
    * @throws DeviceException when the daemon cannot copy; says why
    */
   public static DeviceCopies open(
-      SharedDevices devices,
-      DeviceFields fields,
-      KvLayout layout,
-      StagingSegment segment,
-      int rank) {
+      SharedDevices devices, DeviceFields fields, WorkerFields worker, StagingSegment segment) {
     Device device = devices.require(fields.uuid());
     segment.pin(device);
     DeviceCopies copies =
-        new DeviceCopies(new WorkerMemory(device, fields, layout), segment, layout, rank);
+        new DeviceCopies(new WorkerMemory(device, fields, worker.layout()), segment, worker);
     try {
       copies.probe();
     } catch (RuntimeException e) {
@@ -202,7 +204,11 @@ public final class DeviceCopies implements AutoCloseable {
 
   private void queue(DeviceStream stream, CopyMessage message) {
     long offset = 0;
+    int group = groupOf[message.firstLayer()];
     for (int layer = 0; layer < message.firstLayer() + message.layers(); layer++) {
+      if (groupOf[layer] != group) {
+        continue;
+      }
       for (WorkerMemory.Tensor tensor : memory.layers().get(layer)) {
         if (layer >= message.firstLayer()) {
           queue(stream, message, tensor, offset);

@@ -105,6 +105,7 @@ public record LookupMessage(
    * @param slots one for each block that is held
    * @param promptBlocks full blocks of the prompt
    * @param foundBlocks those found outside of the device
+   * @param parts of a hybrid model, for each group what the next of the slots hold; else none
    */
   public record FoundMessage(
       @Wire(HANDLE) int handle,
@@ -113,14 +114,24 @@ public record LookupMessage(
       @Wire(HANDLE) int generation,
       int[] slots,
       int promptBlocks,
-      int foundBlocks) {
+      int foundBlocks,
+      @Wire(ADDED) List<Part> parts) {
+
+    /**
+     * Blocks of a group.
+     *
+     * @param first the first of them
+     * @param count how many; each has a slot
+     */
+    public record Part(int first, int count) {}
 
     private static final int[] NO_SLOTS = {};
 
     /** That nothing can be loaded. */
     public static FoundMessage nothing(
         int handle, int generation, int promptBlocks, int foundBlocks) {
-      return new FoundMessage(handle, 0, 0, generation, NO_SLOTS, promptBlocks, foundBlocks);
+      return new FoundMessage(
+          handle, 0, 0, generation, NO_SLOTS, promptBlocks, foundBlocks, List.of());
     }
   }
 }

@@ -42,6 +42,7 @@ public final class MessageType {
   public static final int STORE_CHUNKS = 37;
   public static final int LOAD_CHUNKS = 38;
   public static final int MOVED = 39;
+  public static final int GROUPS = 40;
 
   // Of operators.
   public static final int RELOAD = 64;

@@ -53,9 +53,11 @@ public record PlanMessage(
    * PLANNED: where the blocks that a step completes are to be copied.
    *
    * @param generation of the slots
-   * @param saves one for each request of which blocks are saved
+   * @param saves one for each request of which blocks are saved, and for each group of a hybrid model
+   * @param groups of a hybrid model, of which group each save is; else none
    */
-  public record PlannedMessage(@Wire(HANDLE) int generation, List<Save> saves) {
+  public record PlannedMessage(
+      @Wire(HANDLE) int generation, List<Save> saves, @Wire(ADDED) List<Integer> groups) {
 
     /** In place of a slot: the block is not saved. */
     public static final int NO_SLOT = -1;

@@ -13,14 +13,19 @@ import ucm.pipeline.connector.engine.KvLayout;
  * @param rank its tensor-parallel rank
  * @param layout bytes of a block in each tensor
  * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
+ * @param groups of its layers, which come in a message before
  * @param device where the KV cache is when the daemon may copy it, else null: the worker copies
  */
 public record WorkerFields(
-    int rank, KvLayout layout, String layoutText, @Nullable DeviceFields device) {
+    int rank,
+    KvLayout layout,
+    String layoutText,
+    GroupsMessage groups,
+    @Nullable DeviceFields device) {
 
   private static final int MOST_LAYERS = 4096;
 
-  public static WorkerFields read(FrameReader body) throws ProtocolException {
+  public static WorkerFields read(FrameReader body, GroupsMessage groups) throws ProtocolException {
     int rank = body.u32();
     int layers = body.count(Integer.BYTES);
     if (layers < 1 || layers > MOST_LAYERS) {
@@ -35,7 +40,7 @@ public record WorkerFields(
     String text = body.string();
     int[] tensors = Arrays.stream(bytes).mapToInt(layer -> layer.length).toArray();
     DeviceFields device = body.hasMore() ? DeviceFields.read(body, tensors) : null;
-    return new WorkerFields(rank, layout, text, device);
+    return new WorkerFields(rank, layout, text, groups, device);
   }
 
   static KvLayout layout(long[][] bytes) throws ProtocolException {

@@ -12,10 +12,12 @@ import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.SchedulerConnector;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvGroups;
 import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.IdentityMessage;
+import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.staging.SlotPool;
 import ucm.server.staging.StagingSegment;
@@ -28,8 +30,13 @@ final class EngineBlocks implements AutoCloseable {
 
   static final int MOST_SLOTS = 1024;
 
+  /** Of a slot. */
   final KvLayout layout;
-  final String layoutText;
+
+  /** What the workers have said of themselves. */
+  final WorkerFields worker;
+
+  final GroupBlocks groups;
   final KvIdentity identity;
   final int blockTokens;
   final SlotPool slots;
@@ -52,6 +59,7 @@ final class EngineBlocks implements AutoCloseable {
    * @param mostSlots so many slots are enough
    * @param generation names segments
    * @throws ucm.api.StoreException when the pipeline cannot be opened
+   * @throws ProtocolException when its groups are none
    */
   EngineBlocks(
       Engines.Context context,
@@ -60,11 +68,13 @@ final class EngineBlocks implements AutoCloseable {
       WorkerFields worker,
       IdentityMessage said,
       int mostSlots,
-      int generation) {
+      int generation)
+      throws ProtocolException {
     this.context = context;
     this.generation = generation;
-    layout = worker.layout();
-    layoutText = worker.layoutText();
+    this.worker = worker;
+    layout = worker.groups().slot(worker.layout());
+    KvGroups rules = worker.groups().rules(worker.layout(), engine.blockTokens());
     identity = identity(worker, said);
     blockTokens = engine.blockTokens();
     EngineSpec spec =
@@ -76,7 +86,8 @@ final class EngineBlocks implements AutoCloseable {
             engine.mla(),
             blockTokens,
             layout,
-            identity);
+            identity,
+            rules);
     setup =
         ConnectorSetup.of(config, context.catalog(), spec)
             .withMetricsScopes(context.metrics())
@@ -87,7 +98,11 @@ final class EngineBlocks implements AutoCloseable {
     admission = context.admission();
     int parts = spec.parts();
     long most = context.stagingBytes() / parts / StagingSegment.strideOf(layout);
-    slots = new SlotPool(Math.clamp(most, 1, Math.min(mostSlots, MOST_SLOTS)), context.clock());
+    // A block of the prompt has a slot for each group.
+    int groupCount = Math.max(1, rules.all().size());
+    int mostOfAll = Math.min(mostSlots, MOST_SLOTS) * groupCount;
+    slots = new SlotPool(Math.clamp(most, 1, mostOfAll), context.clock());
+    groups = new GroupBlocks(rules, setup.hasher(), parts, slots.size());
     holds = new Holds(slots, engine.tpSize(), context.clock());
     saves = new Saves(slots, parts, transfers::get, admission, context.clock());
   }
@@ -143,6 +158,11 @@ final class EngineBlocks implements AutoCloseable {
     StagingSegment segment =
         StagingSegment.create(context.segmentPath(generation, part), layout, slots.size());
     return new RankTransfers(setup, part, layout.blockLayout(), segment, pipeline);
+  }
+
+  /** How many blocks of a hybrid model's prompt can be loaded with the slots that are free. */
+  int mostBlocks() {
+    return groups.mostBlocks(slots.freeForLoads());
   }
 
   /** A scheduler side that looks into the pipeline. */

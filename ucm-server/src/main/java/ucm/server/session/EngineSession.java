@@ -204,11 +204,11 @@ public final class EngineSession implements AutoCloseable {
                   + " all ranks are to load the same files with the same configuration",
               worker.rank(), EngineBlocks.identity(worker, identity), known.identity));
     }
-    if (!known.layout.equals(worker.layout()) || !known.layoutText.equals(worker.layoutText())) {
+    if (!blocksOf(known.worker).equals(blocksOf(worker))) {
       throw refused(
           String.format(
-              "has blocks of %s%s; its rank %s has %s%s",
-              known.layout, known.layoutText, worker.rank(), worker.layout(), worker.layoutText()));
+              "has blocks of %s; its rank %s has %s",
+              blocksOf(known.worker), worker.rank(), blocksOf(worker)));
     }
   }
 
@@ -223,13 +223,17 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
+  private static String blocksOf(WorkerFields worker) {
+    String groups = worker.groups().isOne() ? "" : " in groups " + worker.groups();
+    return worker.layout() + worker.layoutText() + groups;
+  }
+
   private @Nullable DeviceCopies deviceCopies(WorkerFields worker, StagingSegment segment) {
     DeviceFields device = worker.device();
     if (device == null) {
       return null;
     }
-    DeviceCopies copies =
-        DeviceCopies.open(context.devices(), device, worker.layout(), segment, worker.rank());
+    DeviceCopies copies = DeviceCopies.open(context.devices(), device, worker, segment);
     deviceRanks.put(worker.rank(), copies);
     return copies;
   }

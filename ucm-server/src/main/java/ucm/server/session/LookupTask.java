@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,12 +38,23 @@ record LookupTask(
    * @param tokens that are offered when all ids are loaded
    * @param slots for the first of the ids
    * @param hold of the slots; null when nothing is loaded
+   * @param parts of a hybrid model, what of each group the ids name; else none
    */
   // Handed on once. These records are not compared.
   @SuppressWarnings("ArrayRecordComponent")
-  record Offer(int tokens, int foundBlocks, BlockIds ids, int[] slots, @Nullable Hold hold) {
+  record Offer(
+      int tokens,
+      int foundBlocks,
+      BlockIds ids,
+      int[] slots,
+      @Nullable Hold hold,
+      List<FoundMessage.Part> parts) {
 
-    static final Offer NOTHING = new Offer(0, 0, BlockIds.empty(), new int[0], null);
+    static final Offer NOTHING = nothing(0);
+
+    static Offer nothing(int found) {
+      return new Offer(0, found, BlockIds.empty(), new int[0], null, List.of());
+    }
   }
 
   @Override
@@ -70,7 +82,9 @@ record LookupTask(
         offer.ids.slice(0, offer.slots.length),
         offer.slots,
         there -> {
-          int[] held = blocks.holds.filled(hold, there);
+          // A part of what a hybrid model's hit wants is of no use.
+          boolean useless = !offer.parts.isEmpty() && there < offer.ids.size();
+          int[] held = blocks.holds.filled(hold, useless ? 0 : there);
           boolean whole = held.length == offer.ids.size();
           answer.accept(
               new FoundMessage(
@@ -80,8 +94,13 @@ record LookupTask(
                   generation,
                   held,
                   promptBlocks,
-                  Math.max(offer.foundBlocks, held.length)));
+                  useless ? 0 : Math.max(offer.foundBlocks, found(offer, held)),
+                  held.length == 0 ? List.of() : offer.parts));
         });
+  }
+
+  private static int found(Offer offer, int[] held) {
+    return offer.parts.isEmpty() ? held.length : 0;
   }
 
   void findNothing(int foundBlocks) {

@@ -30,6 +30,7 @@ import ucm.server.protocol.LookupMessage.FoundMessage;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.session.GroupBlocks.Wanted;
 import ucm.server.session.Holds.Hold;
 import ucm.server.session.LookupTask.Offer;
 
@@ -124,14 +125,15 @@ public final class SchedulerSession implements AutoCloseable {
               .formatted(request.id, request.tokenCount(), computed, blockTokens));
     }
     request.errorEpoch = errorEpoch.get();
-    request.loadedTo = 0;
+    request.begin();
     SchedulerConnector scheduler = connector(blocks);
     String own = engine.ownGeneration();
     if (own != null) {
       scheduler.useGeneration(own);
     }
+    int most = blocks.groups.isOne() ? Integer.MAX_VALUE : blocks.mostBlocks();
     PromptLookup lookup =
-        scheduler.beginLookup(request.prompt(message, message.variant()), computed);
+        scheduler.beginLookup(request.prompt(message, message.variant()), computed, most);
     return new LookupTask(
         this,
         blocks,
@@ -165,22 +167,35 @@ public final class SchedulerSession implements AutoCloseable {
     EngineBlocks blocks = task.blocks();
     RequestEntry request = task.request();
     HitStatistics before = scheduler.statistics();
+    boolean awaited = scheduler.isAwaited(task.lookup());
     int offered = scheduler.endLookup(task.lookup());
     int found = (int) (scheduler.statistics().externalBlocks() - before.externalBlocks());
     BlockIds ids = BlockIds.empty();
+    boolean loads = false;
     if (offered > 0) {
       scheduler.allocated(request.id, numbers(request, blocks.blockTokens), offered);
-      if (engine.fields().role() != EngineFields.PRODUCER && engine.readyBlocks() != null) {
+      loads = engine.fields().role() != EngineFields.PRODUCER && engine.readyBlocks() != null;
+      if (loads) {
         ids = loadIds(scheduler, request, task.computed() + offered);
       }
     }
-    int[] slots = blocks.slots.takeForLoads(ids.size());
-    if (slots.length == 0) {
-      return new Offer(0, found, ids, slots, null);
-    }
     int first = task.computed() / blocks.blockTokens;
+    List<FoundMessage.Part> parts = List.of();
+    if (!blocks.groups.isOne() && awaited) {
+      blocks.groups.found(request, task.lookup().storedBlocks());
+      if (loads) {
+        parts = blocks.groups.wanted(first, first + offered / blocks.blockTokens);
+        ids = blocks.groups.ids(parts, scheduler.ids(request.id));
+      }
+    }
+    int[] slots = blocks.slots.takeForLoads(ids.size());
+    if (slots.length == 0 || (slots.length < ids.size() && !parts.isEmpty())) {
+      blocks.slots.give(slots);
+      return Offer.nothing(found);
+    }
     request.hold = blocks.holds.begin(request.handle, first, slots);
-    return new Offer(offered, found, ids, slots, request.hold);
+    request.offered = parts;
+    return new Offer(offered, found, ids, slots, request.hold, parts);
   }
 
   private RequestEntry request(LookupMessage message) throws ProtocolException {
@@ -216,6 +231,7 @@ public final class SchedulerSession implements AutoCloseable {
 
   public synchronized PlannedMessage plan(PlanMessage message) throws ProtocolException {
     List<PlannedMessage.Save> saves = new ArrayList<>();
+    List<Integer> groups = new ArrayList<>();
     EngineBlocks blocks = engine.blocks();
     if (blocks != null) {
       SchedulerConnector scheduler = connector(blocks);
@@ -232,12 +248,12 @@ public final class SchedulerSession implements AutoCloseable {
         for (PlanMessage.Scheduled scheduled : message.scheduled()) {
           RequestEntry request = requests.get(scheduled.handle());
           if (request != null && maySave(request)) {
-            save(blocks, scheduler, request, scheduled, basis, saves);
+            save(blocks, scheduler, request, scheduled, basis, saves, groups);
           }
         }
       }
     }
-    return new PlannedMessage(engine.generation(), saves);
+    return new PlannedMessage(engine.generation(), saves, groups);
   }
 
   private void addGenerated(SchedulerConnector scheduler, List<PlanMessage.Generated> all)
@@ -259,6 +275,9 @@ public final class SchedulerSession implements AutoCloseable {
       if (hold != null && request != null) {
         request.hold = null;
         request.loadedTo = hold.firstBlock + taken.blocks();
+        if (taken.blocks() > 0) {
+          blocks.groups.stored(request, request.offered);
+        }
       }
     }
   }
@@ -279,7 +298,8 @@ public final class SchedulerSession implements AutoCloseable {
       RequestEntry request,
       PlanMessage.Scheduled scheduled,
       CompletableFuture<Boolean> basis,
-      List<PlannedMessage.Save> saves) {
+      List<PlannedMessage.Save> saves,
+      List<Integer> groups) {
     int computed = Math.min(scheduled.computedTokens(), request.tokenCount());
     int added = Math.min(scheduled.newTokens(), request.tokenCount() - computed);
     int[] numbers = numbers(request, blocks.blockTokens);
@@ -292,19 +312,43 @@ public final class SchedulerSession implements AutoCloseable {
     }
     BlockIds ids = plans.getFirst().saveIds();
     int planned = plans.getFirst().saveBlocks().length == 0 ? 0 : plans.getFirst().saveBlocks()[0];
+    if (!blocks.groups.isOne()) {
+      int complete = (computed + added) / blocks.blockTokens;
+      BlockIds prompt = scheduler.ids(request.id);
+      for (Wanted wanted : blocks.groups.saves(request, computed / blocks.blockTokens, complete)) {
+        BlockIds named = blocks.groups.ids(wanted, prompt);
+        int saved = save(blocks, request, named, wanted.first(), basis, saves);
+        request.saved(wanted.group()).set(wanted.first(), wanted.first() + saved);
+        if (saved > 0) {
+          groups.add(wanted.group());
+        }
+      }
+      return;
+    }
     int skipped = Math.clamp(request.loadedTo - planned, 0, ids.size());
-    ids = ids.slice(skipped, ids.size());
+    BlockIds named = ids.slice(skipped, ids.size());
+    int _ = save(blocks, request, named, planned + skipped, basis, saves);
+  }
+
+  /** Adds blocks as far as there are slots for them; says how many. */
+  private static int save(
+      EngineBlocks blocks,
+      RequestEntry request,
+      BlockIds ids,
+      int first,
+      CompletableFuture<Boolean> basis,
+      List<PlannedMessage.Save> saves) {
     int[] slots = blocks.slots.takeForSaves(ids.size());
-    if (slots.length == 0) {
-      return;
+    if (slots.length > 0) {
+      long save = blocks.saves.begin(request.id, ids.slice(0, slots.length), slots, basis);
+      if (save == 0) {
+        return 0;
+      }
+      int[] padded = Arrays.copyOf(slots, ids.size());
+      Arrays.fill(padded, slots.length, padded.length, PlannedMessage.NO_SLOT);
+      saves.add(new PlannedMessage.Save(request.handle, save, first, padded));
     }
-    long save = blocks.saves.begin(request.id, ids.slice(0, slots.length), slots, basis);
-    if (save == 0) {
-      return;
-    }
-    int[] padded = Arrays.copyOf(slots, ids.size());
-    Arrays.fill(padded, slots.length, padded.length, PlannedMessage.NO_SLOT);
-    saves.add(new PlannedMessage.Save(request.handle, save, planned + skipped, padded));
+    return slots.length;
   }
 
   /** The request's blocks, which here are numbered from 0. */

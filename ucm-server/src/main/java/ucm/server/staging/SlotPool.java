@@ -58,7 +58,12 @@ public final class SlotPool {
    * @return as many as are to be had, at most {@code wanted}
    */
   public synchronized int[] takeForLoads(int wanted) {
-    return take(Math.min(wanted, count - free.length / PART_FOR_SAVES));
+    return take(Math.min(wanted, freeForLoads()));
+  }
+
+  /** How many slots are to be had for blocks to be held. */
+  public synchronized int freeForLoads() {
+    return Math.max(0, count - free.length / PART_FOR_SAVES);
   }
 
   /**

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
+import ucm.pipeline.connector.engine.KvGroups;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.DeviceFields.CopyMessage;
@@ -89,7 +90,8 @@ final class GoldenTest {
     "drain, 65, 15",
     "clear, 66, 16",
     "log_level, 67, 17",
-    "stop, 68, 18"
+    "stop, 68, 18",
+    "groups, 40, 0"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -100,7 +102,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(44)
+          .hasSize(45)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -135,7 +137,7 @@ final class GoldenTest {
                 3,
                 "ucm.yaml",
                 "use_lite: no\n"));
-    WorkerFields worker = WorkerFields.read(body);
+    WorkerFields worker = WorkerFields.read(body, GroupsMessage.NONE);
     assertThat(worker.rank()).isEqualTo(3);
     assertThat(worker.layoutText()).isEqualTo("4d/0x1(1:16)");
     assertThat(worker.layout().layers()).isEqualTo(2);
@@ -158,7 +160,7 @@ final class GoldenTest {
     assertThat(device.probe().written()).containsExactly(0, 0xFF);
     FrameReader onHost = new FrameReader(read("open_worker").body());
     EngineFields.read(onHost);
-    assertThat(WorkerFields.read(onHost).device()).isNull();
+    assertThat(WorkerFields.read(onHost, GroupsMessage.NONE).device()).isNull();
   }
 
   @Test
@@ -194,6 +196,26 @@ final class GoldenTest {
     assertThat(new FrameReader(read("identify").body()).record(IdentityMessage.class))
         .isEqualTo(new IdentityMessage("1a2b3", "config", "weights", "second"));
     assertThat(new FrameReader(read("reset").body()).string()).isEqualTo("second");
+  }
+
+  @Test
+  void groupsOfAHybridModel() throws Exception {
+    GroupsMessage message = new FrameReader(read("groups").body()).record(GroupsMessage.class);
+    KvLayout layout = KvLayout.uniform(4, 100);
+    KvGroups rules = message.rules(layout, 128);
+    assertThat(rules.all())
+        .containsExactly(
+            new KvGroups.Group(KvGroups.Kind.ALL, 0, 128, 200),
+            new KvGroups.Group(KvGroups.Kind.LAST, 511, 256, 100),
+            new KvGroups.Group(KvGroups.Kind.CHUNK, 8192, 128, 100));
+    assertThat(message.slot(layout)).isEqualTo(KvLayout.uniform(2, 100));
+    assertThat(message.groupOf(layout)).containsExactly(0, 1, 0, 2);
+    assertThatThrownBy(() -> message.rules(KvLayout.uniform(5, 100), 128))
+        .hasMessageContaining("each of the 5 layers is in a group; found 4 of them");
+    assertThatThrownBy(() -> message.rules(KvLayout.uniform(3, 100), 128))
+        .hasMessageContaining("each of the 3 layers");
+    assertThatThrownBy(() -> message.rules(layout, 100)).hasMessageContaining("more blocks of 100");
+    assertThat(GroupsMessage.NONE.slot(layout)).isEqualTo(layout);
   }
 
   @Test
@@ -269,6 +291,8 @@ final class GoldenTest {
     assertThat(found.slots()).containsExactly(4, 1023);
     assertThat(found.promptBlocks()).isEqualTo(3);
     assertThat(found.foundBlocks()).isEqualTo(2);
+    assertThat(found.parts())
+        .containsExactly(new FoundMessage.Part(0, 1), new FoundMessage.Part(2, 1));
     PlannedMessage planned = new FrameReader(read("planned").body()).record(PlannedMessage.class);
     assertThat(planned.generation()).isEqualTo(0xFEDCBA98);
     assertThat(planned.saves()).hasSize(2);
@@ -277,6 +301,7 @@ final class GoldenTest {
     assertThat(planned.saves().getFirst().firstBlock()).isEqualTo(2);
     assertThat(planned.saves().getFirst().slots()).containsExactly(5, PlannedMessage.NO_SLOT);
     assertThat(planned.saves().getLast().slots()).containsExactly(6);
+    assertThat(planned.groups()).containsExactly(0, 1);
     assertThat(new FrameReader(read("opened_worker").body()).record(OpenedWorkerMessage.class))
         .isEqualTo(
             new OpenedWorkerMessage(
@@ -306,13 +331,14 @@ final class GoldenTest {
         "open_worker",
         body -> {
           EngineFields engine = EngineFields.read(body);
-          WorkerFields worker = WorkerFields.read(body);
+          WorkerFields worker = WorkerFields.read(body, GroupsMessage.NONE);
           return to -> worker.write(to.record(engine));
         });
     again("opened_worker", body -> recorded(OpenedWorkerMessage.class, body));
     again("lookup", body -> recorded(LookupMessage.class, body));
     again("found", body -> recorded(FoundMessage.class, body));
     again("plan", body -> recorded(PlanMessage.class, body));
+    again("groups", body -> recorded(GroupsMessage.class, body));
     again("planned", body -> recorded(PlannedMessage.class, body));
     again(
         "open_named",

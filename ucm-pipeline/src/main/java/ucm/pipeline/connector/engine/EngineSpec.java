@@ -19,6 +19,7 @@ import ucm.pipeline.hash.BlockHasher;
  * @param kv bytes of a block on one rank
  * @param identity what else the bytes depend on; part of every block's id, as far as {@code
  *     model_fingerprint} says
+ * @param groups of a hybrid model; {@link KvGroups#ONE} of others
  */
 public record EngineSpec(
     String instance,
@@ -28,7 +29,8 @@ public record EngineSpec(
     boolean mla,
     int blockTokens,
     KvLayout kv,
-    KvIdentity identity) {
+    KvIdentity identity,
+    KvGroups groups) {
 
   /** Checks what the hasher does not check. */
   public EngineSpec {
@@ -41,6 +43,19 @@ public record EngineSpec(
           "a block of the engine is a block of UCM and has 1 to %s tokens; found %s"
               .formatted(BlockHasher.MAX_BLOCK_TOKENS, blockTokens));
     }
+  }
+
+  /** An engine whose model is no hybrid. */
+  public EngineSpec(
+      String instance,
+      String model,
+      String dtype,
+      int tpSize,
+      boolean mla,
+      int blockTokens,
+      KvLayout kv,
+      KvIdentity identity) {
+    this(instance, model, dtype, tpSize, mla, blockTokens, kv, identity, KvGroups.ONE);
   }
 
   /**
