@@ -43,7 +43,7 @@ final class DocsReader {
               "needs a list of ids; BlockRemovalTest removes blocks"),
           "docs/plugins.md",
           Map.of(
-              "mvn -Ppublish -DskipTests -pl ucm-bom,ucm-testkit -am install",
+              "mvn -Prelease -DskipTests -pl ucm-bom,ucm-testkit -am install",
               "would change this machine's repository; PublishedArtifacts makes one like it"));
 
   private final Path folder;

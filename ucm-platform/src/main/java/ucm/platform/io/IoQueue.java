@@ -43,7 +43,7 @@ public interface IoQueue extends AutoCloseable {
    * Waits for the oldest request.
    *
    * @return how many bytes were moved; fewer than asked only for a read, at the end of its file
-   * @throws FileException when the request failed
+   * @throws ucm.platform.libc.FileException when the request failed
    */
   long await();
 

@@ -15,7 +15,7 @@ public interface KernelQueue extends AutoCloseable {
      * Opens a queue.
      *
      * @param depth how many requests it takes
-     * @throws FileException when the kernel refuses
+     * @throws ucm.platform.libc.FileException when the kernel refuses
      */
     KernelQueue open(int depth);
   }
