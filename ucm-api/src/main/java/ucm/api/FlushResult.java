@@ -63,10 +63,13 @@ public record FlushResult(
     }
 
     /** Forgets a dump, with which all is done. */
-    synchronized void settle(TransferTask dump) {
-      if (open.remove(dump)) {
-        notifyAll();
+    void settle(TransferTask dump) {
+      synchronized (this) {
+        if (open.remove(dump)) {
+          notifyAll();
+        }
       }
+      dump.settle();
     }
 
     /** Notes the blocks of a dump that failed; called before the task is seen to have completed. */

@@ -41,4 +41,13 @@ public interface Task {
    * on this one if it has completed already. The action must not block and must not throw.
    */
   void whenTerminal(Runnable action);
+
+  /**
+   * Runs an action once when the task has completed and, of a dump, the last stage is done with every
+   * block, too: what it kept is found from then on, and what it refused is not. As {@link Store#flush} for
+   * one task, but without its failures. The action must not block and must not throw.
+   */
+  default void whenSettled(Runnable action) {
+    whenTerminal(action);
+  }
 }

@@ -62,6 +62,8 @@ public class TransferTask implements Task {
   private long deadlineNanos;
   // Guarded by states; null once the actions have been taken to be run.
   private @Nullable List<Runnable> actions;
+  // Guarded by states; null once the dump has settled.
+  private @Nullable List<Runnable> settling = List.of();
 
   /**
    * A task of which no shard has ended; one of an empty transfer has completed at once.
@@ -308,6 +310,31 @@ public class TransferTask implements Task {
       }
     }
     action.run();
+  }
+
+  @Override
+  public final void whenSettled(Runnable action) {
+    whenTerminal(
+        () -> {
+          synchronized (states) {
+            if (settling != null && !settlesWhenCompleted()) {
+              settling = settling.isEmpty() ? new ArrayList<>(1) : settling;
+              settling.add(action);
+              return;
+            }
+          }
+          action.run();
+        });
+  }
+
+  /** All is done with the dump; repeatable. */
+  final void settle() {
+    List<Runnable> toRun;
+    synchronized (states) {
+      toRun = settling == null ? List.of() : settling;
+      settling = null;
+    }
+    toRun.forEach(Runnable::run);
   }
 
   /**

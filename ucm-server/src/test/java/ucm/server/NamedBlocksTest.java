@@ -123,6 +123,27 @@ final class NamedBlocksTest {
     return status(engine).get(name).asInt();
   }
 
+  /** Blocks that the upper stage took and the last one refuses are not told as stored. */
+  @Test
+  void blocksThatTheLastStageHasNoRoomForAreNotStored() throws Exception {
+    String full =
+        daemon.yaml.replace("Posix", "Cache|Posix")
+            + "      cache_buffer_capacity_gb: 0.001\n      posix_min_free_gb: 1000000\n";
+    try (TestClient client = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      client.openNamed("a", 1, full, BYTES, 1 << 20);
+      for (int round = 0; round < 3; round++) {
+        BlockIds ids = ids(8 * round, 8 * round + 8);
+        ReservedMessage reserved = reserve(client, ids);
+        for (int i = 0; i < ids.size(); i++) {
+          fill(client, ids, i, reserved.slots()[i]);
+        }
+        assertThat(commit(client, reserved.save())).isZero();
+        assertThat(exists(client, ids)).isZero();
+        assertThat(lease(client, ids).slots()).isEmpty();
+      }
+    }
+  }
+
   @Test
   void whatOneEngineStoresItAndOthersRead() throws Exception {
     try (TestClient first = worker("a");

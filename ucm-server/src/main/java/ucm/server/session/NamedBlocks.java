@@ -175,14 +175,14 @@ public final class NamedBlocks implements AutoCloseable {
   /**
    * Stores the blocks of a save, whose slots the worker has filled.
    *
-   * @param answer gets how many of the first ones are stored when that has ended and the slots are free;
+   * @param answer gets how many of the first ones the last stage has when the slots are free;
    *     called once, unless this is closed
    */
   public void commit(long save, IntConsumer answer) {
-    CompletableFuture<BlockIds> ended = blocks.saves.ended(save);
+    CompletableFuture<BlockIds> settled = blocks.saves.settled(save);
     blocks.saves.saved(0, new long[] {save}, true);
     CompletableFuture<Void> _ =
-        ended.thenAcceptAsync(
+        settled.thenAcceptAsync(
             ids -> {
               int stored = 0;
               try {

@@ -6,6 +6,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -82,11 +83,28 @@ final class RankTransfers implements AutoCloseable {
     run(plan, this::load, done);
   }
 
-  /** Saves blocks from slots; {@code done} is called when the slots may be written again. */
-  void save(String requestId, BlockIds ids, int[] slots, Runnable done) {
+  /**
+   * Saves blocks from slots.
+   *
+   * @param done called when the slots may be written again
+   * @param settled called after that, when the last stage has kept or refused the blocks
+   */
+  void save(String requestId, BlockIds ids, int[] slots, Runnable done, Runnable settled) {
     RequestPlan plan =
         new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
-    run(plan, this::save, blocks -> done.run());
+    AtomicReference<@Nullable Task> dump = new AtomicReference<>();
+    run(
+        plan,
+        saved -> save(saved, dump),
+        blocks -> {
+          done.run();
+          Task task = dump.get();
+          if (task == null) {
+            settled.run();
+          } else {
+            task.whenSettled(settled);
+          }
+        });
   }
 
   private interface Move {
@@ -132,11 +150,13 @@ final class RankTransfers implements AutoCloseable {
     return leading(slots, failed.blocks());
   }
 
-  private int save(RequestPlan plan) throws InterruptedException {
+  private int save(RequestPlan plan, AtomicReference<@Nullable Task> dump)
+      throws InterruptedException {
     Transfer transfer = transfer(plan.saveIds(), plan.saveBlocks());
     metrics.begins(0, plan.saveBlocks().length);
     long start = System.nanoTime();
     @Nullable Task task = calls.dump(transfer);
+    dump.set(task);
     int saved = task == null ? 0 : calls.await("dump", task).okCount();
     metrics.saved(
         new StepPlan(List.of(plan)), saved * layout.shardSize(), System.nanoTime() - start);

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.BitSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -80,10 +81,8 @@ public final class RegionBlocks implements AutoCloseable {
   public void store(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
     BlockIds ids = names.apply(blocks.ids());
     Transfer transfer = transfer(ids, blocks.chunks());
-    if (!admission.begin(
-        () -> move(transfer, pipeline::dump, result -> pipeline.lookup(ids), answer))) {
-      begin();
-      executor.execute(() -> end(() -> pipeline.lookup(ids), answer));
+    if (!admission.begin(() -> move(transfer, pipeline::dump, _ -> pipeline.lookup(ids), answer))) {
+      answer(() -> pipeline.lookup(ids), answer);
     }
   }
 
@@ -116,11 +115,25 @@ public final class RegionBlocks implements AutoCloseable {
       task = start.apply(transfer);
     } catch (StoreException e) {
       LOG.warn("{}: {} blocks are not moved: {}", engine, transfer.shardCount(), e.toString());
-      executor.execute(() -> end(BitSet::new, answer));
+      ended();
+      answer(BitSet::new, answer);
       return;
     }
-    task.whenTerminal(
-        () -> executor.execute(() -> end(() -> outcome.apply(task.result()), answer)));
+    task.whenTerminal(this::ended);
+    task.whenSettled(() -> answer(() -> outcome.apply(task.result()), answer));
+  }
+
+  private synchronized void ended() {
+    moving--;
+    notifyAll();
+  }
+
+  private void answer(Supplier<BitSet> outcome, Consumer<BitSet> answer) {
+    try {
+      executor.execute(() -> answer.accept(told(outcome)));
+    } catch (RejectedExecutionException _) {
+      // It is closed, and no one waits.
+    }
   }
 
   private synchronized void begin() {
@@ -143,18 +156,13 @@ public final class RegionBlocks implements AutoCloseable {
     return builder.build();
   }
 
-  private void end(Supplier<BitSet> outcome, Consumer<BitSet> answer) {
-    BitSet moved = new BitSet();
+  private BitSet told(Supplier<BitSet> outcome) {
     try {
-      moved = outcome.get();
+      return outcome.get();
     } catch (RuntimeException e) {
       LOG.warn("{}: what was moved cannot be told: {}", engine, e.toString());
+      return new BitSet();
     }
-    synchronized (this) {
-      moving--;
-      notifyAll();
-    }
-    answer.accept(moved);
   }
 
   /** Waits until nothing uses the worker's memory any more, and forgets it. */

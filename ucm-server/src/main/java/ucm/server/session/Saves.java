@@ -43,8 +43,11 @@ final class Saves {
     /** Whether nothing more of it is to be stored. */
     boolean dropped;
 
-    /** Ends with its blocks when it does. */
-    final CompletableFuture<BlockIds> ended = new CompletableFuture<>();
+    /** Ranks whose part the last stage has neither kept nor refused. */
+    final BitSet unsettled = new BitSet();
+
+    /** Ends with its blocks when that is known of all, and the slots are free. */
+    final CompletableFuture<BlockIds> settled = new CompletableFuture<>();
 
     /** Whether a client that is gone may still be writing to its slots. */
     boolean abandoned;
@@ -127,12 +130,12 @@ final class Saves {
   }
 
   /**
-   * Ends with the blocks of a save when they are stored or given up, and their slots free; with none when
-   * there is no such save. What follows is to run in a thread of its own.
+   * Ends with the blocks of a save when they are stored or given up, in the last stage too, and their slots
+   * free; with none when there is no such save. What follows is to run in a thread of its own.
    */
-  synchronized CompletableFuture<BlockIds> ended(long id) {
+  synchronized CompletableFuture<BlockIds> settled(long id) {
     Save save = saves.get(id);
-    return save == null ? CompletableFuture.completedFuture(BlockIds.empty()) : save.ended;
+    return save == null ? CompletableFuture.completedFuture(BlockIds.empty()) : save.settled;
   }
 
   private synchronized @Nullable Save claim(int rank, long id) {
@@ -150,9 +153,15 @@ final class Saves {
     boolean stores;
     synchronized (this) {
       stores = right && !save.dropped && rankTransfers != null;
+      save.unsettled.set(rank, stores);
     }
     if (stores) {
-      rankTransfers.save(save.requestId, save.ids, save.slots, () -> ended(id, save, rank, true));
+      rankTransfers.save(
+          save.requestId,
+          save.ids,
+          save.slots,
+          () -> ended(id, save, rank, true),
+          () -> settled(id, save, rank));
     } else {
       ended(id, save, rank, false);
     }
@@ -162,6 +171,17 @@ final class Saves {
     save.storing.clear(rank);
     storedBlocks += stored && rank == 0 ? save.ids.size() : 0;
     endIfIdle(id, save);
+  }
+
+  private synchronized void settled(long id, Save save, int rank) {
+    save.unsettled.clear(rank);
+    settleIfIdle(id, save);
+  }
+
+  private void settleIfIdle(long id, Save save) {
+    if (!saves.containsKey(id) && save.unsettled.isEmpty()) {
+      save.settled.complete(save.ids);
+    }
   }
 
   /** Stores nothing of what was planned so far: it may be computed from wrong bytes. */
@@ -200,7 +220,7 @@ final class Saves {
     } else {
       pool.give(save.slots);
     }
-    save.ended.complete(save.ids);
+    settleIfIdle(id, save);
     notifyAll();
   }
 
