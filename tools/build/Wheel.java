@@ -37,7 +37,8 @@ final class Wheel {
   private static final byte[] ELF = {0x7f, 'E', 'L', 'F'};
   private static final LocalDateTime WRITTEN = LocalDateTime.of(2000, 1, 1, 0, 0);
 
-  // Parts of a zip file: the end of its central directory, and a header there; as APPNOTE.TXT of PKWARE has it.
+  // Parts of a zip file: the end of its central directory, and a header there; as APPNOTE.TXT of
+  // PKWARE has it.
   private static final int END_BYTES = 22;
   private static final int END_DIRECTORY_AT = 16;
   private static final int HEADER_BYTES = 46;
@@ -95,8 +96,8 @@ final class Wheel {
     while (needed.find()) {
       if (Integer.parseInt(needed.group(1)) > GLIBC_MINOR) {
         throw new IllegalStateException(
-            ("%s needs %s, and the wheel's tag promises GLIBC_2.%d: link it with an older C library,"
-                    + " or raise GLIBC_MINOR")
+            ("%s needs %s, and the wheel's tag promises GLIBC_2.%d: link it with an older C"
+                 + " library, or raise GLIBC_MINOR")
                 .formatted(file, needed.group(), GLIBC_MINOR));
       }
     }
@@ -120,7 +121,8 @@ final class Wheel {
         Requires-Python: %s
         Description-Content-Type: text/markdown
 
-        %s"""
+        %s\
+        """
             .formatted(
                 value(project, "name"),
                 version,

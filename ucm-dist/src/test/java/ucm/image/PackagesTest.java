@@ -23,7 +23,8 @@ class PackagesTest {
 
   private static final int MOST_FILES = 25;
   private static final int MOST_LINES = 600;
-  private static final List<String> STORES = List.of("posix", "nfs", "ds3fs", "s3", "cache", "fake");
+  private static final List<String> STORES =
+      List.of("posix", "nfs", "ds3fs", "s3", "cache", "fake");
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
           .withImportOption(new ImportOption.DoNotIncludeTests())

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
@@ -14,6 +16,7 @@ import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreName;
+import ucm.api.config.ConfigKey;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.testkit.ForwardingStore;
 import ucm.testkit.fault.MemoryStore;
@@ -43,6 +46,13 @@ final class RoomTest {
     }
 
     @Override
+    public List<ConfigKey<?>> configKeys() {
+      List<ConfigKey<?>> keys = new ArrayList<>(memory.configKeys());
+      keys.add(ConfigKey.integer("large_size"));
+      return keys;
+    }
+
+    @Override
     public void open(StoreContext context) {
       if (OPEN.get() > 0) {
         throw new StoreException("Large needs all the memory, and none is available");
@@ -62,6 +72,9 @@ final class RoomTest {
       }
     }
   }
+
+  /** Of the pipeline, so that it is another one. */
+  private static final String CHANGED = "      large_size: 2\n";
 
   @TempDir private Path folder;
 
@@ -90,7 +103,7 @@ final class RoomTest {
   void anEngineThatStartsAgainWithAnotherConfigurationGetsTheRoomOfTheOneBefore() throws Exception {
     try (TestDaemon daemon = daemon()) {
       register(daemon, "first", daemon.yaml);
-      register(daemon, "changed", daemon.yaml + "# changed\n");
+      register(daemon, "changed", daemon.yaml + CHANGED);
       assertThat(OPENED).hasValue(2);
       assertThat(OPEN).hasValue(1);
     }
@@ -112,8 +125,7 @@ final class RoomTest {
         TestClient first = TestClient.admitted(daemon.socket, TestClient.WORKER);
         TestClient other = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
       first.openWorker("first", 1, false, daemon.yaml, 0, 512);
-      assertThatThrownBy(
-              () -> other.openWorker("other", 1, false, daemon.yaml + "# changed\n", 0, 512))
+      assertThatThrownBy(() -> other.openWorker("other", 1, false, daemon.yaml + CHANGED, 0, 512))
           .hasMessageContaining("Large needs all the memory");
       assertThat(OPENED).hasValue(1);
       first.ping();
