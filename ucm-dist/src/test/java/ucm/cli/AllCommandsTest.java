@@ -123,7 +123,11 @@ final class AllCommandsTest {
     for (CommandLine command : commands().values()) {
       assertThat(script)
           .contains(
-              command.getCommandSpec().qualifiedName("_").replaceFirst("^ucm", "_picocli_ucm"));
+              command
+                  .getCommandSpec()
+                  .qualifiedName("_")
+                  .replace("-", "")
+                  .replaceFirst("^ucm", "_picocli_ucm"));
     }
   }
 }
