@@ -115,6 +115,7 @@ def request(request_id="a", tokens=100):
 def found(handle, sequence, slots, tokens=None, hold=5, prompt_blocks=6):
     body = protocol.Writer().u32(handle).u32(16 * len(slots) if tokens is None else tokens)
     body.u64(hold if slots else 0).u32(1).u32s(slots).u32(prompt_blocks).u32(len(slots))
+    body.u32(0)  # No groups.
     return protocol.split(bytearray(body.frame(protocol.FOUND, sequence)))
 
 
@@ -122,6 +123,7 @@ def planned(*saves):
     body = protocol.Writer().u32(1).u32(len(saves))
     for handle, save, first, slots in saves:
         body.u32(handle).u64(save).u32(first).u32s(slots)
+    body.u32s([0] * len(saves))  # Their groups.
     return protocol.split(bytearray(body.frame(protocol.PLANNED, 0))).body
 
 

@@ -306,7 +306,11 @@ class SchedulerSide:
                 count, generation, parts = 0, NO_GENERATION, [[]]
         else:
             count = min(wanted, len(found.slots))
-            parts = [list(zip(table[first // self._tokens :], found.slots[:count])) for table in state.tables]
+            begin = first // self._tokens
+            parts = [
+                [(block, slot) for block, slot in zip(table[begin:], found.slots[:count]) if block != 0]
+                for table in state.tables
+            ]
         self._take(found.hold, count)
         one, *more = [packed(pairs) for pairs in parts] or [(b"", b"")]
         self._step_loads.append(
