@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -206,6 +207,33 @@ def test_a_smaller_capacity_takes_effect_at_once_and_none_is_no_number(own_daemo
     # What the daemon has is bounded still.
     stored(engine, own_daemon, "more", C)
     until(lambda: len(blocks(own_daemon)) <= before / 2)
+
+
+def test_kinds_of_metrics_are_switched_off_and_on(tmp_path):
+    daemon = Daemon(private(tmp_path / "d"))
+    daemon.options = ["--metrics-port", "0"]
+    daemon.start()
+    until(lambda: "/metrics" in daemon.log())
+    (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)/metrics", daemon.log())
+    metrics = tmp_path / "metrics.yaml"
+
+    def shown():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        return {kind: f" {kind}\n" in text for kind in ("counter", "gauge")}
+
+    daemon.write_yaml("Posix")
+    engine = engine_of(daemon)
+    stored(engine, daemon, "a", A)
+    assert shown() == {"counter": True, "gauge": True}
+    for counters in (False, True):
+        kinds = {"counters": counters, "gauges": True, "histograms": True}
+        metrics.write_text(json.dumps({"enabled_metrics": kinds}), "utf-8")
+        daemon.write_yaml("Posix", f"metrics_config_path: {metrics}\n")
+        serve(daemon, "reload", daemon.yaml)
+        assert shown() == {"counter": counters, "gauge": True}
+    engine.close()
+    daemon.stop()
 
 
 def test_a_wrong_file_changes_nothing(own_daemon):

@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -10,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -378,7 +380,12 @@ public final class EngineSession implements AutoCloseable {
       now.reload(change.merged())
           .forEach(problem -> refused.putIfAbsent(problem.key(), problem.message()));
     }
-    refused.putAll(context.process().apply(change.merged().settings(), change.live().keySet()));
+    ConnectorSettings settings = change.merged().settings();
+    // Those of the process as well when they are the same words: the file that one names may have
+    // changed.
+    Set<String> ofProcess = new TreeSet<>(change.live().keySet());
+    ofProcess.addAll(settings.ofProcess());
+    refused.putAll(context.process().apply(settings, ofProcess));
     keys.addAll(ConnectorSettings.TOP_LEVEL);
     keys.removeIf(key -> !refused.containsKey(key.name()));
     UcmConfig inForce = change.without(inUse, keys);
@@ -397,6 +404,11 @@ public final class EngineSession implements AutoCloseable {
               (why == null ? taken : notTaken).put(key, data(values, why));
             });
     change.fixed().forEach((key, values) -> notTaken.put(key, data(values, FIXED)));
+    String metrics = ConnectorSettings.METRICS_CONFIG_PATH.name();
+    if (refused.containsKey(metrics) && !change.live().containsKey(metrics)) {
+      String file = settings.metricsConfigPath().map(Path::toString).orElse(null);
+      notTaken.put(metrics, data(new Values(file, file), refused.get(metrics)));
+    }
     Map<String, Object> answer = new LinkedHashMap<>();
     answer.put("engine", fields.instance());
     answer.put("taken", taken);
