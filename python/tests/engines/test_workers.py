@@ -44,5 +44,5 @@ def test_two_ranks_and_one_that_is_killed(engine, daemon, layerwise):
     assert difference(first, expected) is None
     assert difference(second, expected) is None
     assert cached(second) == full_blocks(WANTED)
-    # The blocks of two ranks are none of one rank's.
-    assert cached(engine(once, daemon).result())[0] == 0
+    # The blocks of two ranks are none of one rank's: the request that is answered first finds nothing.
+    assert min(cached(engine(once, daemon).result())) == 0
