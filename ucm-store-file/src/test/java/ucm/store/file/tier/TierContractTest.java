@@ -12,7 +12,7 @@ import ucm.testkit.fault.MemoryStore.Volume;
 /** The contract of two tiers, however the upper one writes and whatever the lower one is. */
 final class TierContractTest {
 
-  private abstract static class Tiers extends StoreContract {
+  abstract static class Tiers extends StoreContract {
 
     @Override
     protected Store newStore() {
