@@ -54,7 +54,7 @@ final class PublishedArtifacts {
     return published;
   }
 
-  private static void linkAllBut(String name, Path from, Path to) throws IOException {
+  static void linkAllBut(String name, Path from, Path to) throws IOException {
     try (Stream<Path> children = Files.list(from)) {
       for (Path child : (Iterable<Path>) children::iterator) {
         if (!child.endsWith(name)) {
