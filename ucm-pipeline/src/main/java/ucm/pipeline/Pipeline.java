@@ -69,7 +69,7 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider, Reloa
    * Builds a pipeline, new: every name is resolved before any stage is built. {@link #configure} and
    * {@link #open(StoreContext)} are up to the caller.
    *
-   * @throws UnknownStageException when a stage is not there
+   * @throws ucm.pipeline.catalog.UnknownStageException when a stage is not there
    * @throws StoreException when a stage cannot be created
    */
   public static Pipeline of(PipelineSpec spec, StoreCatalog catalog) {
@@ -87,7 +87,7 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider, Reloa
    * @param metrics gives each stage, by its name, the place where it counts
    * @return an open pipeline, which the caller closes
    * @throws ConfigException when the configuration has an error; all of them are in its report
-   * @throws UnknownStageException when a stage is not there
+   * @throws ucm.pipeline.catalog.UnknownStageException when a stage is not there
    * @throws StoreException when a stage cannot be created or opened
    */
   public static Pipeline open(
