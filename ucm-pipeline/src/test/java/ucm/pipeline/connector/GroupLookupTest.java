@@ -2,7 +2,6 @@ package ucm.pipeline.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashSet;
@@ -11,17 +10,11 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
-import ucm.api.FlushResult;
-import ucm.api.Store;
-import ucm.api.StoreContext;
-import ucm.api.Task;
-import ucm.api.Transfer;
-import ucm.api.config.ConfigKey;
-import ucm.api.config.StoreConfig;
 import ucm.pipeline.connector.engine.KvGroups;
 import ucm.pipeline.connector.engine.KvGroups.Group;
 import ucm.pipeline.connector.engine.KvGroups.Kind;
 import ucm.pipeline.hash.BlockHasher;
+import ucm.testkit.PromptStore;
 
 /** Where hits of hybrid models end, against a search that tries every end. */
 final class GroupLookupTest {
@@ -30,7 +23,7 @@ final class GroupLookupTest {
   private static final BlockHasher HASHER = BlockHasher.of("m", 2, "d");
 
   /** Has those blocks alone that it is told to. */
-  private static final class Names implements Store {
+  private static final class Names extends PromptStore {
 
     private final Set<String> names = new HashSet<>();
 
@@ -48,35 +41,6 @@ final class GroupLookupTest {
       }
       return found;
     }
-
-    @Override
-    public List<ConfigKey<?>> configKeys() {
-      return List.of();
-    }
-
-    @Override
-    public void configure(StoreConfig config) {}
-
-    @Override
-    public void open(StoreContext context) {}
-
-    @Override
-    public Task load(Transfer transfer) {
-      throw new UnsupportedOperationException("loads nothing");
-    }
-
-    @Override
-    public Task dump(Transfer transfer) {
-      throw new UnsupportedOperationException("stores nothing");
-    }
-
-    @Override
-    public FlushResult flush(Duration timeout) {
-      return FlushResult.clean();
-    }
-
-    @Override
-    public void close() {}
   }
 
   private static BlockIds prompt(int blocks) {
