@@ -184,12 +184,8 @@ public final class S3Store extends AbstractStore implements IndexLookup {
     Transfer transfer = task.transfer();
     int from = 0;
     while (from < transfer.shardCount()) {
-      int end = from + 1;
-      while (end < transfer.shardCount()
-          && isSameBlock(transfer.ids(), from, end)
-          && transfer.shardIndex(end) == transfer.shardIndex(end - 1) + 1) {
-        end++;
-      }
+      // One request asks for a range.
+      int end = endOfBlock(transfer, from, true);
       new BlockLoad(now.moves, task, from, end - from).start();
       from = end;
     }
@@ -201,10 +197,7 @@ public final class S3Store extends AbstractStore implements IndexLookup {
     Transfer transfer = task.transfer();
     int from = 0;
     while (from < transfer.shardCount()) {
-      int end = from + 1;
-      while (end < transfer.shardCount() && isSameBlock(transfer.ids(), from, end)) {
-        end++;
-      }
+      int end = endOfBlock(transfer, from, false);
       dumpRun(now, task, from, end);
       from = end;
     }
@@ -229,8 +222,17 @@ public final class S3Store extends AbstractStore implements IndexLookup {
     }
   }
 
-  private static boolean isSameBlock(BlockIds ids, int i, int j) {
-    return ids.high(i) == ids.high(j) && ids.low(i) == ids.low(j);
+  /** The first shard from {@code from} on that is of another block or, when they must, does not follow. */
+  private static int endOfBlock(Transfer transfer, int from, boolean mustFollow) {
+    BlockIds ids = transfer.ids();
+    int end = from + 1;
+    while (end < transfer.shardCount()
+        && ids.high(end) == ids.high(from)
+        && ids.low(end) == ids.low(from)
+        && (!mustFollow || transfer.shardIndex(end) == transfer.shardIndex(end - 1) + 1)) {
+      end++;
+    }
+    return end;
   }
 
   private static boolean hasAllShards(Transfer transfer, int from, int end) {
