@@ -119,7 +119,11 @@ final class RemoteKillTest {
   private void requireNothingHeld(TestDaemon daemon, RemoteEngine engine) throws Exception {
     assertThat(engine.scheduler.plan(List.of()).requests()).isEmpty();
     JsonNode figures = daemon.status().get("engines").get(0);
-    while (figures.get("holds").asInt() + figures.get("saves").asInt() > 0) {
+    // A plan that is answered late, as on a busy machine, is carried out all the same.
+    while (figures.get("holds").asInt()
+            + figures.get("saves").asInt()
+            + figures.get("open_requests").asInt()
+        > 0) {
       figures = daemon.status().get("engines").get(0);
     }
     daemon.nanos.addAndGet(REST_NANOS);
@@ -127,7 +131,6 @@ final class RemoteKillTest {
       figures = daemon.status().get("engines").get(0);
     }
     assertThat(figures.get("free_slots")).as("seed %d", seed).isEqualTo(figures.get("slots"));
-    assertThat(figures.get("open_requests").asInt()).isZero();
   }
 
   @ParameterizedTest
