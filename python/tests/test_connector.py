@@ -242,15 +242,18 @@ def test_a_request_without_room_does_not_keep_loaded_ones_from_running(side, con
 
 
 @deferred
-def test_requests_whose_loads_failed_do_not_wait_for_each_other(side, connection):
+def test_requests_whose_loads_failed_are_computed_and_do_not_wait_for_each_other(side, connection):
     for one in (request("a"), request("b")):
         ask(side, connection, one, [3, 4])
         side.allocated(one, blocks(7, 8), 32)
     side.worker_output(received("a", "b"))
     for one in (request("a"), request("b"), request("a")):
         answer = ask(side, connection, one, [3, 4])
-    assert answer[1] == (32, True)
-    assert ask(side, connection, request("b"), [3, 4])[1] == (32, True)
+    # What failed once may fail each time: another load would be no end of it.
+    assert answer[1] == (0, False)
+    assert ask(side, connection, request("b"), [3, 4])[1] == (0, False)
+    side.allocated(request("a"), blocks(7, 8), 0)
+    assert (5, 0) in side._taken
 
 
 @deferred

@@ -178,14 +178,14 @@ def test_preempted_and_aborted_requests_have_right_answers(engine, daemon, folde
         assert difference([found[i] for i in both], [expected[i] for i in both]) is None
 
 
-def failing_loads():
+def failing_loads(every):
     from ucm.staging import Staging
 
     load, calls = Staging.load, []
 
     def sometimes(self, *arguments):
         calls.append(1)
-        if len(calls) % 3 == 0:
+        if len(calls) % every == 0:
             raise OSError("as a test wants it")
         return load(self, *arguments)
 
@@ -193,11 +193,13 @@ def failing_loads():
 
 
 @full
-def test_a_load_that_fails_is_computed(engine, daemon, folder):
-    arguments = dict(model=folder("gemma3"))
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("kind", ["gemma3", "llama"])
+def test_a_load_that_fails_is_computed(engine, daemon, folder, kind, every):
+    arguments = dict(model=folder(kind))
     _, expected = engine(once, daemon, **arguments).result()
     transfer = {**daemon.transfer(), "kv_load_failure_policy": "recompute"}
-    _, found = engine(once, transfer=transfer, before=failing_loads, **arguments).result()
+    _, found = engine(once, transfer=transfer, before=lambda: failing_loads(every), **arguments).result()
     assert difference(found, expected) is None
 
 

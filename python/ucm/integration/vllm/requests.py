@@ -21,6 +21,8 @@ class Request:
         self.asked_at = 0.0
         self.sequence = 0
         self.found: Optional[Found] = None
+        # Whatever is found: a load of it has failed.
+        self.is_computed = False
         self.tables: Tables = []
         self.full_blocks = 0
         # With generated tokens saved, or events: vLLM's own, where its tokens and hashes are.

@@ -109,10 +109,13 @@ class SchedulerSide:
     def matched_tokens(self, request: Any, computed: int) -> Tuple[Optional[int], bool]:
         """How many tokens can be loaded beyond those computed; None when that is not known yet."""
         # One that is asked for has no blocks: if it was loaded, the load failed.
+        failed = request.request_id in self._arrived
         self._arrived.discard(request.request_id)
         if self._link is None or not compat.can_be_named(request):
             return 0, False
         state = self._state(request)
+        # It is computed then: what failed once may fail each time.
+        state.is_computed |= failed
         if not self._loads and not self._saves:
             return 0, False
         if self._must_ask(state, request, computed):
@@ -122,7 +125,7 @@ class SchedulerSide:
             # A request without room ends the engine's round over those that wait. One whose load
             # has ended may wait behind it, and would keep its blocks for ever: it goes first.
             return None, False
-        count = 0 if not self._loads else found.tokens
+        count = found.tokens if self._loads and not state.is_computed else 0
         if count == 0:
             return 0, False
         if not self._asynchronous:
@@ -376,6 +379,7 @@ class SchedulerSide:
             state = self._requests.get(request_id)
             if state is not None:
                 state.asked = None
+                state.is_computed = False
                 state.stay += 1
                 self._decoding.pop(request_id, None)
                 self._late.drop(request_id)
