@@ -37,3 +37,15 @@ def own_daemon(tmp_path):
     found = Daemon(private(tmp_path / "d")).start()
     yield found
     found.stop()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """A busy machine is no slow daemon: a late look-up is no miss, and a late plan loses no block.
+
+    What a late answer costs has tests of its own.
+    """
+    from ucm.integration.vllm import scheduler
+
+    monkeypatch.setattr(scheduler, "LOOKUP_SECONDS", 60.0)
+    monkeypatch.setattr(scheduler, "PLAN_SECONDS", 60.0)

@@ -17,16 +17,9 @@ from daemons import Daemon
 from test_end_to_end import prompts, settle, status
 from toy_engine import ToyEngine
 from ucm import protocol
-from ucm.integration.vllm import scheduler
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """On a loaded machine a look-up that is late is no miss, and a late plan loses no block."""
-    monkeypatch.setattr(scheduler, "LOOKUP_SECONDS", 60.0)
-    monkeypatch.setattr(scheduler, "PLAN_SECONDS", 60.0)
-
-
+pytestmark = pytest.mark.usefixtures("patient")
 BLOCK_FILES = "data/*/" + "?" * 32
 
 

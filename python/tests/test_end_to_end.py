@@ -17,6 +17,8 @@ from ucm import protocol
 from ucm.client import Connection
 from vllm import PROFILE
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 def prompts(seed, count, prefixes=4, longest=180):
     """Prompts that share beginnings."""

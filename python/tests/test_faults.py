@@ -18,6 +18,8 @@ from ucm.daemon import read_token
 from ucm.integration.vllm import scheduler
 from vllm import PROFILE
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 reports_errors = pytest.mark.skipif(
     PROFILE < (0, 12), reason="this version cannot be told of failed loads"
 )
@@ -110,6 +112,7 @@ def _before(owner, name, act):
 @pytest.mark.skipif(PROFILE < (0, 11), reason="look-ups of this version wait by themselves")
 def test_requests_end_beside_a_stopped_daemon(own_daemon, monkeypatch):
     monkeypatch.setattr(scheduler, "LOOKUP_SECONDS", 3.0)
+    monkeypatch.setattr(scheduler, "PLAN_SECONDS", 0.2)
     # Its end waits as long for blocks that miss shards, as those that its breaker refused.
     own_daemon.write_yaml("Posix", more="timeout_ms: 5000")
     engine = ToyEngine(own_daemon.transfer(), num_blocks=60, budget=48, prefix_caching=False)

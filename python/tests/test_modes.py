@@ -4,6 +4,8 @@ import pytest
 from test_end_to_end import prompts, settle, status
 from toy_engine import ToyEngine
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 PROMPT = list(range(100))
 
 

@@ -8,7 +8,10 @@ from toy_engine import AheadEngine, ToyEngine
 from ucm.integration.vllm import compat
 from vllm import PROFILE
 
-pytestmark = pytest.mark.skipif(PROFILE < (0, 15), reason="this version schedules no step ahead")
+pytestmark = [
+    pytest.mark.usefixtures("patient"),
+    pytest.mark.skipif(PROFILE < (0, 15), reason="this version schedules no step ahead"),
+]
 
 
 def drive(engine, daemon, seed, tokens, count=60):
