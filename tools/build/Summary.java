@@ -3,6 +3,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.OffsetDateTime;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,6 +54,8 @@ final class Summary {
     }
   }
 
+  private static final int NAMED = 3;
+
   private Summary() {}
 
   public static void main(String[] arguments) throws Exception {
@@ -60,7 +63,8 @@ final class Summary {
     long notBefore =
         arguments.length > 1 ? OffsetDateTime.parse(arguments[1]).toInstant().toEpochMilli() : 0;
     Map<String, Counts> modules = new TreeMap<>();
-    Map<String, Integer> reasons = new LinkedHashMap<>();
+    // Classes, as often as they give it.
+    Map<String, List<String>> reasons = new LinkedHashMap<>();
     for (Path report : reports(root, notBefore)) {
       Element suite =
           DocumentBuilderFactory.newInstance()
@@ -76,7 +80,7 @@ final class Summary {
         if (skips.getLength() > 0) {
           String text = reason((Element) skips.item(0));
           String name = suite.getAttribute("name").replaceAll(".*\\.", "");
-          reasons.merge(name + ": " + text, 1, Integer::sum);
+          reasons.computeIfAbsent(text, fresh -> new ArrayList<>()).add(name);
         }
       }
     }
@@ -87,10 +91,17 @@ final class Summary {
           all.add(counts);
         });
     System.out.printf("Skipped, and why (%d):%n", all.skipped);
-    reasons.forEach(
-        (reason, times) -> System.out.printf("  %s%s%n", times > 1 ? times + " x " : "", reason));
+    reasons.forEach((reason, classes) -> System.out.printf("  %s (%s)%n", reason, whose(classes)));
     System.out.println("Full logs: */target/surefire-reports, */target/failsafe-reports");
     System.out.println(all);
+  }
+
+  /** A few of the classes by name, and how many tests there are. */
+  private static String whose(List<String> classes) {
+    List<String> names = classes.stream().distinct().toList();
+    String some = String.join(", ", names.subList(0, Math.min(names.size(), NAMED)));
+    String more = names.size() > NAMED ? " and " + (names.size() - NAMED) + " others" : "";
+    return some + more + (classes.size() > 1 ? "; " + classes.size() + " tests" : "");
   }
 
   /** What an annotation or a failed assumption says. */
