@@ -35,6 +35,6 @@ final class S3ContractTest extends StoreContract {
 
   @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
-    return gateway.settings(VersityGateway.prefix(directory));
+    return gateway.settings(ObjectServer.prefix(directory));
   }
 }

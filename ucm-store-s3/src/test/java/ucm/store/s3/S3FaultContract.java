@@ -7,8 +7,6 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.core.read.ListAppender;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -16,11 +14,9 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.slf4j.LoggerFactory;
@@ -32,41 +28,38 @@ import ucm.api.Store;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.s3.FaultProxy.Fault;
+import ucm.store.s3.block.ObjectFormat;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
 
 /** A server that does wrong: what it says is a miss or a failure in time, and never a wrong byte. */
 @Timeout(300)
-final class S3FaultTest {
+abstract class S3FaultContract {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(8192, 16_384, 65_536);
-
-  @TempDir private static Path folder;
-  @AutoClose private static VersityGateway gateway;
 
   private final String prefix = "t/" + UUID.randomUUID();
   private final ListAppender<ILoggingEvent> logged = new ListAppender<>();
   private final Logger root = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
   @AutoClose private FaultProxy proxy;
-  @AutoClose private StoreFixture stores = new StoreFixture(LAYOUT);
+  @AutoClose private RawObjects objects;
+  @AutoClose final StoreFixture stores = new StoreFixture(LAYOUT);
 
-  @BeforeAll
-  static void startsTheServer() throws Exception {
-    VersityGateway.require();
-    gateway = VersityGateway.start(folder);
-  }
+  /** The server behind the proxy. */
+  abstract ObjectServer server() throws Exception;
 
   @BeforeEach
-  void startsTheProxy() throws Exception {
-    proxy = new FaultProxy(gateway.port);
+  final void startsTheProxy() throws Exception {
+    proxy = new FaultProxy(server().port());
+    objects = new RawObjects(server().settings(prefix));
     logged.start();
     root.addAppender(logged);
     ((Logger) LoggerFactory.getLogger("ucm")).setLevel(Level.TRACE);
   }
 
   @AfterEach
-  void saysNothingSecret() {
+  final void saysNothingSecret() {
     stores.close();
     root.detachAppender(logged);
     ((Logger) LoggerFactory.getLogger("ucm")).setLevel(null);
@@ -89,16 +82,16 @@ final class S3FaultTest {
     }
   }
 
-  private Store open(Map<String, Object> more) {
-    Map<String, Object> all = new HashMap<>(gateway.settings(prefix));
+  final Store open(Map<String, Object> more) throws Exception {
+    Map<String, Object> all = new HashMap<>(server().settings(prefix));
     all.put("s3_endpoints", proxy.endpoint());
-    all.put("s3_first_byte_ms", 1000);
+    all.put("s3_first_byte_ms", 3000);
     all.put("s3_known_s", 0);
     all.putAll(more);
     return stores.open(new S3Store(), all);
   }
 
-  private Store open() {
+  private Store open() throws Exception {
     return open(Map.of());
   }
 
@@ -201,10 +194,7 @@ final class S3FaultTest {
     BlockIds ids = BlockBytes.ids(6, 1);
     Store store = open();
     stores.dump(store, ids).requireOk();
-    Path file = fileOf(ids);
-    byte[] bytes = Files.readAllBytes(file);
-    bytes[20_000] ^= 1;
-    Files.write(file, bytes);
+    objects.flip(key(prefix, ids), 20_000);
     TransferResult result = stores.load(store, ids);
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.OK);
     assertThat(result.outcome(1)).isEqualTo(ShardOutcome.CORRUPT);
@@ -212,17 +202,15 @@ final class S3FaultTest {
     stores.dump(store, ids).requireOk();
     stores.load(store, ids).requireOk();
 
-    Files.write(file, new byte[100]);
+    objects.put(key(prefix, ids), new byte[100], Map.of());
     assertThat(open().lookup(ids).cardinality()).as("of another size").isZero();
     Store other = open();
     stores.dump(other, ids).requireOk();
     stores.load(other, ids).requireOk();
   }
 
-  private Path fileOf(BlockIds ids) throws Exception {
-    try (var files = Files.walk(gateway.file(prefix))) {
-      return files.filter(file -> file.endsWith(ids.hex(0))).findFirst().orElseThrow();
-    }
+  private static String key(String prefix, BlockIds id) {
+    return new ObjectFormat(LAYOUT, prefix).key(id.high(0), id.low(0));
   }
 
   @Test
@@ -233,7 +221,7 @@ final class S3FaultTest {
     long before = proxy.count("HEAD");
     assertThat(store.lookup(ids).cardinality()).isEqualTo(2);
     assertThat(proxy.count("HEAD")).as("known").isEqualTo(before);
-    Files.delete(fileOf(ids.slice(1, 2)));
+    objects.delete(key(prefix, ids.slice(1, 2)));
     assertThat(store.durable(ids).cardinality()).isEqualTo(1);
     assertThat(store.lookup(ids).cardinality()).as("forgotten at the first 404").isEqualTo(1);
   }
@@ -292,22 +280,16 @@ final class S3FaultTest {
     BlockIds ids = BlockBytes.ids(11, 1);
     Store store = open();
     stores.dump(store, ids).requireOk();
-    proxy.close();
-    Path file = fileOf(ids);
-    try (VersityGateway bare = VersityGateway.start(folder.resolve("bare"))) {
-      String key = gateway.file("").relativize(file).toString();
-      Files.createDirectories(bare.file(key).getParent());
-      Files.copy(file, bare.file(key));
-      Store other = stores.open(new S3Store(), bare.settings(prefix));
-      assertThat(other.lookup(ids).cardinality()).isOne();
-      stores.load(other, ids).requireOk();
-      stores.loadShard(other, ids, 2).requireOk();
+    String key = key(prefix, ids);
+    byte[] bytes = objects.get(key);
+    objects.put(key, bytes, Map.of());
+    Store other = open();
+    assertThat(other.lookup(ids).cardinality()).isOne();
+    stores.load(other, ids).requireOk();
+    stores.loadShard(other, ids, 2).requireOk();
 
-      byte[] bytes = Files.readAllBytes(file);
-      bytes[40_000] ^= 1;
-      Files.write(bare.file(key), bytes);
-      assertThat(stores.loadShard(other, ids, 2).outcome(0)).isEqualTo(ShardOutcome.CORRUPT);
-      stores.close();
-    }
+    bytes[40_000] ^= 1;
+    objects.put(key, bytes, Map.of());
+    assertThat(stores.loadShard(other, ids, 2).outcome(0)).isEqualTo(ShardOutcome.CORRUPT);
   }
 }

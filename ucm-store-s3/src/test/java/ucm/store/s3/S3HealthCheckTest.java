@@ -58,7 +58,7 @@ final class S3HealthCheckTest {
 
   @Test
   void tellsWhichRightIsMissingAndWhatAServerCannot() throws Exception {
-    try (FaultProxy proxy = new FaultProxy(gateway.port)) {
+    try (FaultProxy proxy = new FaultProxy(gateway.port())) {
       proxy.fail("DELETE", Fault.STATUS_403);
       Map<String, Finding> found = run(Map.of("s3_endpoints", proxy.endpoint()));
       assertThat(found.get("s3:DeleteObject").status()).isEqualTo(Status.FAILED);

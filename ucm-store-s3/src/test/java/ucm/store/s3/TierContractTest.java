@@ -43,6 +43,6 @@ final class TierContractTest extends StoreContract {
 
   @Override
   protected Map<String, Object> nextStageSettings(BlockLayout layout, Path directory) {
-    return gateway.settings(VersityGateway.prefix(directory));
+    return gateway.settings(ObjectServer.prefix(directory));
   }
 }

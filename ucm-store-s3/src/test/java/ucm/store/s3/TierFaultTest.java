@@ -2,17 +2,32 @@ package ucm.store.s3;
 
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.AutoClose;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.Store;
 import ucm.testkit.fault.TierFaultContract;
 
-/** {@code Posix|S3}, above a server that is killed, or stopped as SIGSTOP does. */
-final class TierFaultTest extends TierFaultContract {
+/** {@code Posix|S3}, above versitygw that is killed, or stopped as SIGSTOP does. */
+class TierFaultTest extends TierFaultContract {
 
-  @TempDir private Path server;
-  @AutoClose private VersityGateway gateway;
+  @TempDir private Path folder;
+  private VersityGateway started;
+  private ObjectServer server;
   private Outage outage;
+
+  ObjectServer start() throws Exception {
+    VersityGateway.require();
+    started = VersityGateway.start(folder);
+    return started;
+  }
+
+  @AfterEach
+  void stopsTheServer() {
+    if (started != null) {
+      started.close();
+    }
+  }
 
   @Override
   protected Store newUpper() {
@@ -21,32 +36,31 @@ final class TierFaultTest extends TierFaultContract {
 
   @Override
   protected Store newLower() throws Exception {
-    VersityGateway.require();
-    gateway = VersityGateway.start(server);
+    server = start();
     return new S3Store();
   }
 
   @Override
   protected Map<String, Object> lowerSettings(Path folder) {
-    return gateway.settings("ucm");
+    return server.settings("ucm/" + UUID.randomUUID());
   }
 
   @Override
   protected void begin(Outage begun) throws Exception {
     outage = begun;
     if (begun == Outage.FAILING) {
-      gateway.kill();
+      server.kill();
     } else {
-      gateway.signal("STOP");
+      server.signal("STOP");
     }
   }
 
   @Override
   protected void end() throws Exception {
     if (outage == Outage.FAILING) {
-      gateway.startAgain();
+      server.startAgain();
     } else {
-      gateway.signal("CONT");
+      server.signal("CONT");
     }
   }
 }
