@@ -1,197 +1,123 @@
 package ucm.server;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
-import java.util.stream.LongStream;
-import ucm.api.MemoryRegion;
-import ucm.api.Store;
-import ucm.pipeline.connector.WorkerConnector;
-import ucm.pipeline.connector.engine.EngineSpec;
-import ucm.pipeline.connector.engine.KvCaches;
+import ucm.api.BlockLayout;
 import ucm.pipeline.connector.engine.KvLayout;
-import ucm.pipeline.connector.engine.KvTensor;
-import ucm.pipeline.connector.engine.RequestPlan;
-import ucm.pipeline.connector.engine.StepPlan;
+import ucm.server.TestClient.Found;
+import ucm.server.TestClient.Planned;
+import ucm.server.protocol.MessageType;
 
 /**
- * A rank of an engine that has no model: each word of a block follows from a number that stands for the
- * tokens up to the block's end. A step compares what was loaded, word by word, and fills what is saved.
+ * A rank whose steps are lines of text, so that it can be a process: each word of a block follows from a number
+ * that stands for the prompt's tokens. It compares what is promised, word by word, and fills what is saved.
  */
 final class RemoteRank implements AutoCloseable {
 
-  static final int BLOCK_TOKENS = 16;
-  static final int BLOCKS = 32;
-
-  private static final int LAYERS = 2;
-  private static final long TENSOR = 1024;
-  private static final KvLayout LAYOUT = KvLayout.uniform(LAYERS, TENSOR, TENSOR);
+  private static final KvLayout LAYOUT = KvLayout.uniform(2, 1024, 1024);
+  private static final BlockLayout BLOCK = LAYOUT.blockLayout();
+  private static final long[] NONE = {};
 
   /** Bytes of a block. */
-  static final long BYTES = 2 * LAYERS * TENSOR;
+  static final long BYTES = BLOCK.blockSize();
 
-  /**
-   * What a step found.
-   *
-   * @param wrong words that are not what they should be, in blocks that are said to be loaded
-   * @param errors blocks that could not be loaded
-   */
-  // These are never compared.
-  @SuppressWarnings("ArrayRecordComponent")
-  record Step(long wrong, int[] errors) {}
-
-  private final Arena arena = Arena.ofShared();
-  private final List<List<MemorySegment>> memory = new ArrayList<>();
+  private final TestClient client;
   private final int part;
-  private final Store slots;
-  private final WorkerConnector worker;
 
-  RemoteRank(RemoteSetup setup, int rank, boolean mla) {
+  RemoteRank(Path socket, String yaml, int ranks, boolean mla, int rank) throws Exception {
     part = mla ? 0 : rank;
-    List<List<KvTensor>> layers = new ArrayList<>();
-    for (int layer = 0; layer < LAYERS; layer++) {
-      List<MemorySegment> tensors =
-          List.of(arena.allocate(BLOCKS * TENSOR), arena.allocate(BLOCKS * TENSOR));
-      memory.add(tensors);
-      layers.add(
-          tensors.stream()
-              .map(tensor -> KvTensor.dense(MemoryRegion.host(tensor), TENSOR))
-              .toList());
-    }
-    slots = setup.slots(rank);
-    worker = setup.worker(rank, new KvCaches(layers), slots);
+    client = TestClient.admitted(socket, TestClient.WORKER);
+    client.openWorker("e", ranks, mla, yaml, rank, LAYOUT);
   }
 
-  static EngineSpec spec(String id, int tpSize, boolean mla) {
-    return new EngineSpec(id, "model", "torch.bfloat16", tpSize, mla, BLOCK_TOKENS, LAYOUT);
+  /** What tells a rank to load what was found, and to save what was planned. */
+  static String line(int[] tokens, Found found, List<Planned> planned) {
+    long save = planned.isEmpty() ? 0 : planned.getFirst().save();
+    String saved = planned.isEmpty() ? "" : slots(tokens, planned.getFirst());
+    Planned loads = new Planned(found.hold(), 0, found.slots());
+    return found.hold() + ";" + slots(tokens, loads) + ";" + save + ";" + saved;
   }
 
-  /**
-   * Does a step.
-   *
-   * @param numbers for each of the engine's blocks, what stands for its tokens
-   */
-  Step step(StepPlan plan, long[] numbers) throws InterruptedException {
-    // So that a load that copies nothing is seen.
-    each(plan, true, (block, layer) -> write(block, layer, ~numbers[block]));
-    worker.startLoad(plan);
-    for (int i = 0; i < LAYERS; i++) {
-      int computed = i;
-      worker.waitForLayerLoad(i);
-      each(
-          plan,
-          false,
-          (block, layer) -> {
-            if (layer == computed) {
-              write(block, layer, numbers[block]);
-            }
-          });
-      worker.saveLayer(i);
-    }
-    worker.waitForSave();
-    int[] errors = worker.takeLoadErrors();
-    long[] wrong = {0};
-    each(
-        plan,
-        true,
-        (block, layer) -> {
-          if (Arrays.binarySearch(errors, block) < 0) {
-            wrong[0] += wrong(block, layer, numbers[block]);
-          }
-        });
-    return new Step(wrong[0], errors);
-  }
-
-  private interface OfBlock {
-    void at(int block, int layer);
-  }
-
-  private static void each(StepPlan plan, boolean loaded, OfBlock action) {
-    for (RequestPlan request : plan.requests()) {
-      for (int block : loaded ? request.loadBlocks() : request.saveBlocks()) {
-        for (int layer = 0; layer < LAYERS; layer++) {
-          action.at(block, layer);
-        }
+  private static String slots(int[] tokens, Planned blocks) {
+    List<String> all = new ArrayList<>();
+    long number = 1;
+    for (int at = 0, block = 0; block < blocks.firstBlock() + blocks.slots().size(); block++) {
+      for (; at < (block + 1) * TestClient.BLOCK_TOKENS; at++) {
+        number = number * 1_000_003 + tokens[at];
+      }
+      if (block >= blocks.firstBlock()) {
+        all.add(blocks.slots().get(block - blocks.firstBlock()) + ":" + number);
       }
     }
+    return all.stream().collect(Collectors.joining(","));
   }
 
-  private void write(int block, int layer, long number) {
-    for (int tensor = 0; tensor < 2; tensor++) {
-      for (long at = 0; at < TENSOR; at += Long.BYTES) {
-        memory
-            .get(layer)
-            .get(tensor)
-            .set(ValueLayout.JAVA_LONG, block * TENSOR + at, word(number, layer, tensor, at));
-      }
+  /** Loads for such a step; returns how many of the words are not what they should be. */
+  long wrong(String line) {
+    return words(line.split(";", -1)[1], false);
+  }
+
+  /** Says that it has loaded; fills what is saved, and says so. */
+  void report(String line) throws IOException {
+    String[] parts = line.split(";", -1);
+    report(MessageType.LOADED, Long.parseLong(parts[0]));
+    var _ = words(parts[3], true);
+    report(MessageType.SAVED, Long.parseLong(parts[2]));
+  }
+
+  private void report(int type, long number) throws IOException {
+    if (number != 0) {
+      client.report(type, new long[] {number}, NONE);
     }
   }
 
-  private long wrong(int block, int layer, long number) {
+  /** Writes the words of blocks into slots, or counts those that are wrong there. */
+  private long words(String slots, boolean write) {
     long wrong = 0;
-    for (int tensor = 0; tensor < 2; tensor++) {
-      for (long at = 0; at < TENSOR; at += Long.BYTES) {
-        long found = memory.get(layer).get(tensor).get(ValueLayout.JAVA_LONG, block * TENSOR + at);
-        wrong += found == word(number, layer, tensor, at) ? 0 : 1;
+    for (String one : slots.isEmpty() ? new String[0] : slots.split(",", -1)) {
+      int colon = one.indexOf(':');
+      MemorySegment slot = client.slot(Integer.parseInt(one.substring(0, colon)), BYTES);
+      long number = Long.parseLong(one.substring(colon + 1));
+      for (long at = 0; at < BYTES; at += Long.BYTES) {
+        long word = (number * 31 + part) * 0x9E3779B97F4A7C15L + at;
+        if (write) {
+          slot.set(ValueLayout.JAVA_LONG_UNALIGNED, at, word);
+        } else if (slot.get(ValueLayout.JAVA_LONG_UNALIGNED, at) != word) {
+          wrong++;
+        }
       }
     }
     return wrong;
   }
 
-  private long word(long number, int layer, int tensor, long at) {
-    return (number * 31 + part) * 0x9E3779B97F4A7C15L + 4 * at + 2L * layer + tensor;
-  }
-
   @Override
-  public void close() {
-    worker.close();
-    slots.close();
-    arena.close();
+  public void close() throws IOException {
+    client.close();
   }
 
-  /** What tells a process of {@link #main} to do a step. */
-  static String line(StepPlan plan, long[] numbers) {
-    return HexFormat.of().formatHex(PlanBytes.of(plan))
-        + " "
-        + LongStream.of(numbers).mapToObj(Long::toString).collect(Collectors.joining(","));
-  }
-
-  /** What such a process says; null for lines of its log. */
-  static Step step(String line) {
-    String[] words = line.split(" ", -1);
-    int[] errors =
-        words[2].isEmpty()
-            ? new int[0]
-            : Arrays.stream(words[2].split(",", -1)).mapToInt(Integer::parseInt).toArray();
-    return new Step(Long.parseLong(words[1]), errors);
-  }
-
-  /** A process: socket, configuration, engine, ranks, MLA, rank; then a step a line. */
+  /** A process: socket, file of the configuration, ranks, MLA, rank; then a step a line. */
   public static void main(String[] arguments) throws Exception {
-    boolean mla = Boolean.parseBoolean(arguments[4]);
-    EngineSpec spec = spec(arguments[2], Integer.parseInt(arguments[3]), mla);
-    RemoteSetup setup = RemoteSetup.read(Path.of(arguments[0]), Path.of(arguments[1]), spec);
-    try (RemoteRank rank = new RemoteRank(setup, Integer.parseInt(arguments[5]), mla);
-        BufferedReader input =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+    String yaml = Files.readString(Path.of(arguments[1]));
+    int ranks = Integer.parseInt(arguments[2]);
+    boolean mla = Boolean.parseBoolean(arguments[3]);
+    int own = Integer.parseInt(arguments[4]);
+    try (RemoteRank rank = new RemoteRank(Path.of(arguments[0]), yaml, ranks, mla, own);
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, UTF_8))) {
       System.out.println("@ready");
       for (String line = input.readLine(); line != null; line = input.readLine()) {
-        String[] words = line.split(" ", -1);
-        long[] numbers =
-            Arrays.stream(words[1].split(",", -1)).mapToLong(Long::parseLong).toArray();
-        Step step = rank.step(PlanBytes.read(HexFormat.of().parseHex(words[0])), numbers);
-        String errors =
-            Arrays.stream(step.errors()).mapToObj(String::valueOf).collect(Collectors.joining(","));
-        System.out.println("@ " + step.wrong() + " " + errors);
+        long wrong = rank.wrong(line);
+        rank.report(line);
+        System.out.println("@" + wrong);
       }
     }
   }

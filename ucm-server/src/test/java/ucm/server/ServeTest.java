@@ -94,13 +94,15 @@ final class ServeTest {
   }
 
   @Test
-  void withMlaOneRankSavesForAll() throws Exception {
-    try (TestEngine engine = new TestEngine(daemon, "e", 2, true)) {
+  void withMlaOneWriteStoresForAllRanksAndOneReadServesThem() throws Exception {
+    try (TestEngine engine = new TestEngine(daemon, "e", 32, true)) {
       int[] tokens = prompt(3 * BLOCK + 1);
       engine.compute(1, tokens);
+      assertThat(daemon.metrics.count("posix_dump_bytes")).isEqualTo(3 * BYTES);
       Found found = engine.scheduler.lookup(2, 0, tokens);
       assertThat(found.tokens()).isEqualTo(3 * BLOCK);
       engine.check(tokens, 0, found);
+      assertThat(daemon.metrics.count("posix_load_bytes")).isEqualTo(3 * BYTES);
     }
   }
 
