@@ -2,9 +2,7 @@ package ucm.pipeline.connector;
 
 import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.Collections;
 import java.util.HashSet;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -43,7 +41,6 @@ final class StepSaves {
   private final List<Task> tasks = new ArrayList<>();
   private final List<Save> now = new ArrayList<>();
   private final List<Save> atTheEnd = new ArrayList<>();
-  private final Set<Save> skipped = Collections.newSetFromMap(new IdentityHashMap<>());
   private int saved;
   private long bytes;
 
@@ -67,7 +64,6 @@ final class StepSaves {
     now.clear();
     atTheEnd.clear();
     excluded.clear();
-    skipped.clear();
     saved = 0;
     bytes = 0;
     BitSet loading = new BitSet();
@@ -135,8 +131,7 @@ final class StepSaves {
   }
 
   /**
-   * Waits until the engine may write to its memory again, and tells the store of what it was not given of
-   * the step's saves.
+   * Waits until the engine may write to its memory again.
    *
    * @return the shards not saved
    */
@@ -146,11 +141,6 @@ final class StepSaves {
       failed += calls.await("dump", tasks.getLast()).failedCount();
       tasks.removeLast();
     }
-    skipped.addAll(atTheEnd);
-    if (saved < cut.shardCount()) {
-      skipped.addAll(now);
-    }
-    skipped.forEach(save -> calls.skipped(save.ids));
     return failed;
   }
 
@@ -176,7 +166,6 @@ final class StepSaves {
       int[] of = save.request.saveBlocks();
       if (dependsOn(spoilt, save.request)) {
         mark(spoilt, of);
-        skipped.add(save);
         continue;
       }
       for (int i = 0; i < of.length; i++) {

@@ -3,14 +3,12 @@ package ucm.pipeline.connector;
 import java.time.Duration;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.pipeline.connector.WorkerConnector.SkippedSaves;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
 
 /**
@@ -30,13 +28,6 @@ public record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaul
   /** Starts a dump; null when the store refuses it. */
   public @Nullable Task dump(Transfer transfer) {
     return submit("a dump was refused, so its blocks are not stored", to -> to.dump(transfer));
-  }
-
-  /** Tells a store that wants to know it of planned blocks that are not dumped. */
-  void skipped(BlockIds ids) {
-    if (store instanceof SkippedSaves listener) {
-      listener.skipped(ids);
-    }
   }
 
   private @Nullable Task submit(String refused, Function<Store, Task> call) {

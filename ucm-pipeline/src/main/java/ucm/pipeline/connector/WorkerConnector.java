@@ -5,7 +5,6 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.pipeline.connector.engine.EngineSpec;
@@ -334,16 +333,5 @@ public final class WorkerConnector implements AutoCloseable {
   @Override
   public String toString() {
     return "rank " + rank + " of " + spec.instance();
-  }
-
-  /** A store implements this to learn of blocks that a plan saves and a worker connector does not dump. */
-  public interface SkippedSaves {
-
-    /**
-     * Blocks that a step does not dump, or not all layers of: what they were computed from could not be
-     * loaded, or the step was given up. Called by the thread that ends the step, once for each request, when
-     * no task uses the engine's memory any more.
-     */
-    void skipped(BlockIds ids);
   }
 }
