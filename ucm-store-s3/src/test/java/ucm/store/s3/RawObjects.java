@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import ucm.api.BlockLayout;
 import ucm.api.config.StoreConfig;
 import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectReply;
@@ -18,9 +19,14 @@ final class RawObjects implements AutoCloseable {
 
   /** Of the bucket that a store with such settings has. */
   RawObjects(Map<String, Object> settings) {
+    this(settings, Optional.empty());
+  }
+
+  /** With parts as a store of a layout has. */
+  RawObjects(Map<String, Object> settings, Optional<BlockLayout> layout) {
     client =
         new CrtObjectClient(
-            S3Config.client(StoreConfig.of(settings), Optional.empty()).orElseThrow(),
+            S3Config.client(StoreConfig.of(settings), layout).orElseThrow(),
             Thread.ofPlatform().daemon().factory(),
             System::nanoTime);
   }

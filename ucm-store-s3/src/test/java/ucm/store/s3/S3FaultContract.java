@@ -7,6 +7,7 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.core.read.ListAppender;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -29,6 +30,8 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.s3.FaultProxy.Fault;
 import ucm.store.s3.block.ObjectFormat;
+import ucm.store.s3.client.ObjectReply;
+import ucm.store.s3.client.ObjectRequest;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
@@ -161,6 +164,24 @@ abstract class S3FaultContract {
     assertThat(other.lookup(ids).cardinality()).isZero();
     stores.dump(other, ids).requireOk();
     stores.load(other, ids).requireOk();
+  }
+
+  /** What loads are verified by, without a request of its own. */
+  @Test
+  void aReadOfAPartBringsTheMetadata() throws Exception {
+    BlockIds ids = BlockBytes.ids(14, 1);
+    Store store = open();
+    stores.dump(store, ids).requireOk();
+    ByteBuffer into = ByteBuffer.allocate(100);
+    ObjectReply reply =
+        objects.send(ObjectRequest.get(key(prefix, ids), 20_000, into.capacity(), into::put));
+    assertThat(reply.status()).isEqualTo(206);
+    assertThat(reply.header("x-amz-meta-ucm"))
+        .isNotEmpty()
+        .isEqualTo(objects.head(key(prefix, ids)).header("x-amz-meta-ucm"));
+    long before = proxy.asked.size();
+    stores.loadShard(store, ids, 2).requireOk();
+    assertThat(proxy.asked.size() - before).as("requests of a shard").isEqualTo(1);
   }
 
   @Test

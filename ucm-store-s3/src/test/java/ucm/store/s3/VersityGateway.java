@@ -46,6 +46,12 @@ final class VersityGateway implements ObjectServer, AutoCloseable {
     assumeTrue(program().isPresent(), WHY);
   }
 
+  /** Starts a server over a folder that speaks TLS alone. */
+  static VersityGateway start(Path folder, TlsFiles tls) throws IOException, InterruptedException {
+    return new VersityGateway(
+        folder, "--cert", tls.certificate().toString(), "--key", tls.key().toString());
+  }
+
   /** Starts a server over a folder; several may have one. */
   static VersityGateway start(Path folder, String... more)
       throws IOException, InterruptedException {
@@ -63,6 +69,11 @@ final class VersityGateway implements ObjectServer, AutoCloseable {
     environment.put("ROOT_SECRET_KEY", environment.get("AWS_SECRET_ACCESS_KEY"));
     process = builder.start();
     ObjectServer.awaitListening(process, port, folder.resolve("log-" + port));
+  }
+
+  @Override
+  public String endpoint() {
+    return (command.contains("--cert") ? "https" : "http") + "://127.0.0.1:" + port;
   }
 
   @Override

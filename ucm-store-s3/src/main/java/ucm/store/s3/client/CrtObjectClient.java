@@ -67,7 +67,6 @@ public final class CrtObjectClient implements ObjectClient {
   private final List<Endpoint> endpoints = new ArrayList<>();
   // In the order in which they are made; closed in the other.
   private final Deque<CrtResource> resources = new ArrayDeque<>();
-  private final S3Client client;
   private final AwsSigningConfig signing;
   private final EventLoopGroup loops;
   private final ScheduledThreadPoolExecutor timer;
@@ -84,12 +83,6 @@ public final class CrtObjectClient implements ObjectClient {
    */
   public CrtObjectClient(ClientSettings settings, ThreadFactory threads, LongSupplier clock) {
     this.settings = settings;
-    for (URI uri : settings.endpoints()) {
-      String host = settings.pathStyle() ? "" : settings.bucket() + ".";
-      String port = uri.getPort() < 0 ? "" : ":" + uri.getPort();
-      host = host + uri.getHost() + port;
-      endpoints.add(new Endpoint(URI.create(uri.getScheme() + "://" + host), host, clock));
-    }
     boolean made = false;
     timer = new ScheduledThreadPoolExecutor(1, threads);
     timer.setRemoveOnCancelPolicy(true);
@@ -102,7 +95,15 @@ public final class CrtObjectClient implements ObjectClient {
       CredentialsProvider credentials =
           keep(new DefaultChainCredentialsProviderBuilder().withClientBootstrap(bootstrap).build());
       signing = keep(AwsSigningConfig.getDefaultS3SigningConfig(settings.region(), credentials));
-      client = keep(new S3Client(options(bootstrap)));
+      S3ClientOptions options = options(bootstrap);
+      for (URI uri : settings.endpoints()) {
+        String port = uri.getPort() < 0 ? "" : ":" + uri.getPort();
+        String bucket = settings.pathStyle() ? "" : settings.bucket() + ".";
+        String host = bucket + uri.getHost() + port;
+        URI whole = URI.create(uri.getScheme() + "://" + host);
+        // One for each, as the CRT takes servers of one name for one server, whatever their ports.
+        endpoints.add(new Endpoint(whole, host, keep(new S3Client(options)), clock));
+      }
       made = true;
     } finally {
       if (!made) {
@@ -136,7 +137,7 @@ public final class CrtObjectClient implements ObjectClient {
                         new ExponentialBackoffRetryOptions()
                             .withMaxRetries(RETRIES)
                             .withBackoffScaleFactorMS(RETRY_SCALE_MS)));
-    if (endpoints.stream().anyMatch(endpoint -> "https".equals(endpoint.uri.getScheme()))) {
+    if (settings.endpoints().stream().anyMatch(uri -> "https".equals(uri.getScheme()))) {
       TlsContextOptions tls = keep(TlsContextOptions.createDefaultClient());
       String authorities = settings.caFile();
       if (authorities != null) {
@@ -207,7 +208,7 @@ public final class CrtObjectClient implements ObjectClient {
       long firstByte = firstByteNanos(request);
       exchange.timer(
           timer.schedule(() -> check(exchange), Math.min(firstByte, nanos), TimeUnit.NANOSECONDS));
-      exchange.started(client.makeMetaRequest(toCall(exchange)));
+      exchange.started(endpoint.client.makeMetaRequest(toCall(exchange)));
     } catch (RuntimeException e) {
       exchange.notStarted(e);
     }

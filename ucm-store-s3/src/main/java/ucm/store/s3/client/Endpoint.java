@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import software.amazon.awssdk.crt.s3.S3Client;
 
 /**
  * A server of the bucket, and whether it has answered lately. After some faults in a row it is not asked for a
@@ -19,6 +20,7 @@ final class Endpoint {
 
   final URI uri;
   final String host;
+  final S3Client client;
   private final LongSupplier clock;
   private final AtomicLong underWay = new AtomicLong();
   // Guarded by this.
@@ -27,9 +29,10 @@ final class Endpoint {
   private long retryAt;
   private boolean trying;
 
-  Endpoint(URI uri, String host, LongSupplier clock) {
+  Endpoint(URI uri, String host, S3Client client, LongSupplier clock) {
     this.uri = uri;
     this.host = host;
+    this.client = client;
     this.clock = clock;
   }
 
