@@ -237,7 +237,7 @@ class TierSimulationTest {
         random.nextInt(20),
         random.nextInt(30),
         random.nextBoolean(),
-        random.nextInt(3) * random.nextInt(40),
+        random.nextInt(3) * (long) random.nextInt(40),
         random.nextInt(60),
         random.nextBoolean(),
         one(random, WritePolicy.values()),
