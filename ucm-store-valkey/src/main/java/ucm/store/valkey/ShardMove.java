@@ -1,4 +1,4 @@
-package ucm.example.valkey;
+package ucm.store.valkey;
 
 import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;

@@ -1,4 +1,4 @@
-package ucm.example.valkey;
+package ucm.store.valkey;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

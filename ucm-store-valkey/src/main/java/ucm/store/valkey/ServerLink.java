@@ -1,4 +1,4 @@
-package ucm.example.valkey;
+package ucm.store.valkey;
 
 import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.ClientOptions;

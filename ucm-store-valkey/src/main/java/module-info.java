@@ -1,11 +1,11 @@
 /** The store {@code Valkey}. Its client and what that needs come with it in the plugin's folder. */
 @SuppressWarnings("requires-automatic")
-module ucm.example.valkey {
+module ucm.store.valkey {
   requires io.netty.buffer;
   requires io.netty.common;
   requires lettuce.core;
   requires ucm.api;
 
   provides ucm.api.Store with
-      ucm.example.valkey.ValkeyStore;
+      ucm.store.valkey.ValkeyStore;
 }

@@ -1,4 +1,4 @@
-package ucm.example.valkey;
+package ucm.store.valkey;
 
 import java.io.IOException;
 import java.nio.file.Path;
