@@ -1,9 +1,11 @@
-/** The store {@code Valkey}. Its client and what that needs come with it in the plugin's folder. */
+/** The store {@code Valkey}, a plugin: its client and what that needs come with it in the plugin's folder. */
+@org.jspecify.annotations.NullMarked
 @SuppressWarnings("requires-automatic")
 module ucm.store.valkey {
   requires io.netty.buffer;
   requires io.netty.common;
   requires lettuce.core;
+  requires static org.jspecify;
   requires ucm.api;
 
   provides ucm.api.Store with

@@ -34,6 +34,7 @@ import ucm.cli.runtime.ProductVersion;
 import ucm.cli.serve.ServeCommand;
 import ucm.cli.setup.ConfigCommand;
 import ucm.cli.setup.DoctorCommand;
+import ucm.cli.setup.PluginsCommand;
 import ucm.cli.setup.StoresCommand;
 import ucm.lite.trace.TraceException;
 import ucm.pipeline.catalog.UnknownStageException;
@@ -76,6 +77,7 @@ public final class Main implements Runnable {
     Map<String, Class<?>> commands = new LinkedHashMap<>();
     commands.put("demo", DemoCommand.class);
     commands.put("stores", StoresCommand.class);
+    commands.put("plugins", PluginsCommand.class);
     commands.put("store", StoreCommand.class);
     commands.put("config", ConfigCommand.class);
     commands.put("trace", TraceCommand.class);

@@ -75,6 +75,7 @@ final class AllCommandsTest {
   void namesInJsonAreInSnakeCase() throws IOException {
     Path trace = Path.of("src/main/image/share/examples/requests.jsonl").toAbsolutePath();
     Path blocks = Files.createDirectory(folder.resolve("blocks"));
+    Path plugins = Files.createDirectories(folder.resolve("plugins/own")).getParent();
     Path config =
         Files.writeString(
             folder.resolve("ucm.yaml"),
@@ -97,6 +98,7 @@ final class AllCommandsTest {
             "trace tiers " + trace + " --model qwq-32b --gpu h20 --hbm 40GB --dram 512GB",
             "calc --model qwq-32b",
             "stores",
+            "plugins list --plugins " + plugins,
             "config check " + config,
             "config show " + config,
             "doctor" + with,

@@ -24,7 +24,7 @@ class PackagesTest {
   private static final int MOST_FILES = 25;
   private static final int MOST_LINES = 600;
   private static final List<String> STORES =
-      List.of("posix", "nfs", "ds3fs", "s3", "cache", "fake");
+      List.of("posix", "nfs", "ds3fs", "s3", "valkey", "cache", "fake");
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
           .withImportOption(new ImportOption.DoNotIncludeTests())
@@ -70,7 +70,7 @@ class PackagesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"posix", "nfs", "ds3fs", "s3", "cache", "fake", "file"})
+  @ValueSource(strings = {"posix", "nfs", "ds3fs", "s3", "valkey", "cache", "fake", "file"})
   void noStoreKnowsAnother(String store) {
     String[] others =
         STORES.stream()

@@ -25,7 +25,8 @@ public class PluginsOption {
     return StoreCatalog.list(folder());
   }
 
-  private Path folder() {
+  /** The folder that plugins are looked for in. */
+  public Path folder() {
     if (folder != null) {
       return existing("--plugins", folder);
     }

@@ -3,6 +3,7 @@ package ucm.store.valkey;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Lets shards go to the servers while the bytes under way are within a bound; the others wait, in
@@ -49,7 +50,7 @@ final class MoveWindow {
     }
   }
 
-  private synchronized ShardMove next(boolean begin) {
+  private synchronized @Nullable ShardMove next(boolean begin) {
     if (begin && sending) {
       return null;
     }

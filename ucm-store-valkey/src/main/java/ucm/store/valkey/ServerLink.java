@@ -32,6 +32,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 import ucm.api.config.StoreConfig;
 
@@ -163,7 +164,7 @@ final class ServerLink {
     }
 
     @Override
-    public void set(ByteBuffer bytes) {
+    public void set(@Nullable ByteBuffer bytes) {
       // Null: there is no such shard.
       if (bytes != null) {
         move.readFrom(bytes);

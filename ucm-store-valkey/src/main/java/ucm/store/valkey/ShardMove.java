@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferTask;
 
@@ -107,7 +108,7 @@ final class ShardMove {
     return loaded;
   }
 
-  void end(ShardOutcome outcome, Throwable fault) {
+  void end(ShardOutcome outcome, @Nullable Throwable fault) {
     synchronized (this) {
       ended = true;
     }

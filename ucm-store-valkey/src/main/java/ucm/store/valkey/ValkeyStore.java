@@ -5,6 +5,7 @@ import io.lettuce.core.RedisCommandTimeoutException;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -15,6 +16,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
@@ -39,12 +41,19 @@ public final class ValkeyStore extends AbstractStore {
   /** Blocks that were dumped in parts, and may lack shards. */
   private final Set<BlockIds> unfinished = ConcurrentHashMap.newKeySet();
 
-  private StoreConfig config;
-  private Counter loadedBytes;
-  private Counter dumpedBytes;
-  private LongSupplier clock;
-  private MoveWindow window;
-  private ServerLink link;
+  /** What is there while the store is open. */
+  private record OpenServers(
+      Counter loadedBytes,
+      Counter dumpedBytes,
+      LongSupplier clock,
+      MoveWindow window,
+      ServerLink link) {}
+
+  private @Nullable StoreConfig config;
+  private volatile @Nullable OpenServers servers;
+
+  /** A store that is not configured. */
+  public ValkeyStore() {}
 
   @Override
   public List<ConfigKey<?>> configKeys() {
@@ -59,11 +68,15 @@ public final class ValkeyStore extends AbstractStore {
 
   @Override
   protected void doOpen(StoreContext context) {
-    loadedBytes = context.metrics().counter("valkey_loaded_bytes", "Bytes fetched from servers");
-    dumpedBytes = context.metrics().counter("valkey_dumped_bytes", "Bytes sent to servers");
-    clock = context.nanoClock();
-    window = new MoveWindow((long) value(ValkeyConfig.WINDOW) << 20, this::send);
-    link = new ServerLink(config, timeout(), this::newThreads);
+    Counter loaded = context.metrics().counter("valkey_loaded_bytes", "Bytes fetched from servers");
+    Counter dumped = context.metrics().counter("valkey_dumped_bytes", "Bytes sent to servers");
+    MoveWindow window = new MoveWindow((long) value(ValkeyConfig.WINDOW) << 20, this::send);
+    ServerLink link = new ServerLink(Objects.requireNonNull(config), timeout(), this::newThreads);
+    servers = new OpenServers(loaded, dumped, context.nanoClock(), window, link);
+  }
+
+  private OpenServers servers() {
+    return Objects.requireNonNull(servers);
   }
 
   private String key(BlockIds ids, int i) {
@@ -79,7 +92,7 @@ public final class ValkeyStore extends AbstractStore {
   @Override
   protected BitSet doLookup(BlockIds ids) {
     // What cannot be asked for is not there.
-    long[] shards = ask(ids, link::shardsOf, 0);
+    long[] shards = ask(ids, servers().link::shardsOf, 0);
     BitSet found = new BitSet();
     for (int i = 0; i < shards.length; i++) {
       found.set(i, isWhole(shards[i]));
@@ -100,7 +113,7 @@ public final class ValkeyStore extends AbstractStore {
   @Override
   public BitSet remove(BlockIds ids) {
     requireOpen();
-    long[] removed = ask(ids, link::remove, -1);
+    long[] removed = ask(ids, servers().link::remove, -1);
     BitSet gone = new BitSet();
     for (int i = 0; i < removed.length; i++) {
       unfinished.remove(ids.slice(i, i + 1));
@@ -165,7 +178,9 @@ public final class ValkeyStore extends AbstractStore {
     if (task.isDump() && end - from < layout().shardCount()) {
       unfinished.add(id);
     }
-    link.shardsOf(key)
+    OpenServers open = servers();
+    open.link
+        .shardsOf(key)
         .whenComplete(
             (found, fault) -> {
               boolean whole = fault == null && isWhole(found);
@@ -175,7 +190,7 @@ public final class ValkeyStore extends AbstractStore {
               }
               for (int shard = from; shard < end; shard++) {
                 if (fault == null && whole != task.isDump()) {
-                  window.add(new ShardMove(task, shard, key, clock));
+                  open.window.add(new ShardMove(task, shard, key, open.clock));
                 } else if (task.begin(shard)) {
                   task.end(shard, fault == null ? known : outcome(fault), fault);
                 }
@@ -184,23 +199,25 @@ public final class ValkeyStore extends AbstractStore {
   }
 
   private void send(ShardMove move) {
-    link.move(move)
+    OpenServers open = servers();
+    open.link
+        .move(move)
         .whenComplete(
             (_, fault) -> {
               if (fault != null) {
                 move.end(outcome(fault), fault);
               } else if (move.isLoad()) {
                 move.end(move.loaded(), null);
-                loadedBytes.add(layout().shardSize());
+                open.loadedBytes.add(layout().shardSize());
               } else {
                 move.end(ShardOutcome.OK, null);
-                dumpedBytes.add(layout().shardSize());
+                open.dumpedBytes.add(layout().shardSize());
               }
-              window.ended(move);
+              open.window.ended(move);
             });
     int seconds = value(ValkeyConfig.TTL);
     if (!move.isLoad() && seconds > 0) {
-      link.expire(move.key(), seconds);
+      open.link.expire(move.key(), seconds);
     }
   }
 
@@ -237,6 +254,9 @@ public final class ValkeyStore extends AbstractStore {
       task.whenTerminal(() -> end.complete(null));
       end.join();
     }
-    link.close();
+    OpenServers open = servers;
+    if (open != null) {
+      open.link.close();
+    }
   }
 }

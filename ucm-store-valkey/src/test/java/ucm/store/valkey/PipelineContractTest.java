@@ -1,6 +1,5 @@
 package ucm.store.valkey;
 
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
@@ -20,7 +19,7 @@ final class PipelineContractTest extends StoreContract {
   @AutoClose private static ServerProcess server;
 
   @BeforeAll
-  static void startsTheServer() throws IOException {
+  static void startsTheServer() throws Exception {
     ServerProcess.require();
     server = ServerProcess.start();
   }

@@ -13,11 +13,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** A server of a Debian package on the loopback interface, for as long as a test wants it. */
+/** A server on the loopback interface, for as long as a test wants it. */
 final class ServerProcess implements AutoCloseable {
 
   private static final int START_ATTEMPTS = 3;
@@ -52,23 +51,34 @@ final class ServerProcess implements AutoCloseable {
   }
 
   /** Skips the test when this machine has no server. */
-  static void require() {
-    assumeTrue(
-        program("server").isPresent(),
-        "needs valkey-server or redis-server: install the Debian package redis-server");
+  static void require() throws IOException, InterruptedException {
+    require(ServerProgram.INSTALLED);
+  }
+
+  /** Skips the test when a server cannot be had here. */
+  static void require(ServerProgram program) throws IOException, InterruptedException {
+    assumeTrue(ServerProgram.client().isPresent(), "needs " + ServerProgram.INSTALLED.needs);
+    assumeTrue(program.find().isPresent(), "needs " + program.needs);
   }
 
   /** Starts a server whose blocks outlive its process. */
-  static ServerProcess durable() throws IOException {
+  static ServerProcess durable() throws IOException, InterruptedException {
     return start("--appendonly", "yes", "--appendfsync", "always");
   }
 
   /** Starts a server that keeps all in memory; more are its options, PORT in them its port. */
-  static ServerProcess start(String... more) throws IOException {
+  static ServerProcess start(String... more) throws IOException, InterruptedException {
+    return start(ServerProgram.INSTALLED, more);
+  }
+
+  /** The same of a server. */
+  static ServerProcess start(ServerProgram program, String... more)
+      throws IOException, InterruptedException {
+    String server = program.find().orElseThrow();
     IOException first = null;
     for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
       try {
-        return startAt(freePort(), more);
+        return startAt(server, freePort(), more);
       } catch (IOException e) {
         // Another program may have taken the port since.
         first = first == null ? e : first;
@@ -77,18 +87,12 @@ final class ServerProcess implements AutoCloseable {
     throw first;
   }
 
-  private static ServerProcess startAt(int port, String... more) throws IOException {
+  private static ServerProcess startAt(String program, int port, String... more)
+      throws IOException {
     Path directory = Files.createTempDirectory("ucm-valkey-");
     List<String> command =
         new ArrayList<>(
-            List.of(
-                program("server").orElseThrow(),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--dir",
-                directory.toString()));
+            List.of(program, "--bind", "127.0.0.1", "--save", "", "--dir", directory.toString()));
     if (!Arrays.asList(more).contains("--tls-port")) {
       command.addAll(List.of("--port", "" + port));
     }
@@ -107,7 +111,7 @@ final class ServerProcess implements AutoCloseable {
   static List<ServerProcess> cluster(int size) throws IOException, InterruptedException {
     List<ServerProcess> servers = new ArrayList<>();
     List<String> command =
-        new ArrayList<>(List.of(program("cli").orElseThrow(), "--cluster", "create"));
+        new ArrayList<>(List.of(ServerProgram.client().orElseThrow(), "--cluster", "create"));
     for (int i = 0; i < size; i++) {
       servers.add(start("--cluster-enabled", "yes", "--cluster-port", "OTHER_PORT"));
       command.add("127.0.0.1:" + servers.get(i).port);
@@ -134,7 +138,8 @@ final class ServerProcess implements AutoCloseable {
 
   /** What a command of the client program answers. */
   String ask(String... words) throws IOException {
-    List<String> command = new ArrayList<>(List.of(program("cli").orElseThrow(), "-p", "" + port));
+    List<String> command =
+        new ArrayList<>(List.of(ServerProgram.client().orElseThrow(), "-p", "" + port));
     command.addAll(List.of(words));
     Process cli = new ProcessBuilder(command).redirectErrorStream(true).start();
     return new String(cli.getInputStream().readAllBytes()).strip();
@@ -163,17 +168,6 @@ final class ServerProcess implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  private static Optional<String> program(String role) {
-    return Stream.of("valkey-" + role, "redis-" + role)
-        .flatMap(
-            name ->
-                Arrays.stream(System.getenv("PATH").split(":"))
-                    .map(folder -> Path.of(folder, name)))
-        .filter(Files::isExecutable)
-        .map(Path::toString)
-        .findFirst();
   }
 
   private static int freePort() throws IOException {

@@ -1,6 +1,5 @@
 package ucm.store.valkey;
 
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
@@ -20,7 +19,7 @@ final class TierFaultTest extends TierFaultContract {
   }
 
   @Override
-  protected Store newLower() throws IOException {
+  protected Store newLower() throws Exception {
     ServerProcess.require();
     server = ServerProcess.durable();
     return new ValkeyStore();

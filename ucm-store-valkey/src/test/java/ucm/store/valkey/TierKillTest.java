@@ -19,7 +19,7 @@ final class TierKillTest extends TierKillContract {
   @AutoClose private ServerProcess server;
 
   @BeforeEach
-  void startsTheServer() throws IOException {
+  void startsTheServer() throws Exception {
     ServerProcess.require();
     server = ServerProcess.start();
     // For the processes that are killed.

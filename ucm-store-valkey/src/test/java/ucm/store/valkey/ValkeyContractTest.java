@@ -1,29 +1,36 @@
 package ucm.store.valkey;
 
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.AfterParameterizedClassInvocation;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.testkit.StoreContract;
 
 /** One server. */
+@ParameterizedClass
+@EnumSource
 final class ValkeyContractTest extends StoreContract {
 
   private static ServerProcess server;
 
-  @BeforeAll
-  static void startsTheServer() throws IOException {
-    ServerProcess.require();
-    server = ServerProcess.start();
+  @Parameter private ServerProgram program;
+
+  @BeforeParameterizedClassInvocation
+  static void startsTheServer(ServerProgram program) throws Exception {
+    ServerProcess.require(program);
+    server = ServerProcess.start(program);
   }
 
-  @AfterAll
+  @AfterParameterizedClassInvocation
   static void stopsTheServer() {
     if (server != null) {
       server.close();
+      server = null;
     }
   }
 

@@ -14,6 +14,9 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.testcontainers.DockerClientFactory;
 import org.testcontainers.containers.GenericContainer;
 import ucm.api.BlockIds;
@@ -30,6 +33,8 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /** What the contract does not know: time to live, passwords, TLS, failing servers. */
+@ParameterizedClass
+@EnumSource
 final class ValkeyStoreTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 8192);
@@ -37,13 +42,15 @@ final class ValkeyStoreTest {
 
   @TempDir Path directory;
 
+  @Parameter private ServerProgram program;
+
   private final BlockIds ids = BlockBytes.ids(1, 4);
   private final TransferMemory memory =
       TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids).fill();
 
   @BeforeEach
-  void needsAServer() {
-    ServerProcess.require();
+  void needsAServer() throws Exception {
+    ServerProcess.require(program);
   }
 
   private static Store open(Map<String, Object> more) {
@@ -65,7 +72,7 @@ final class ValkeyStoreTest {
 
   @Test
   void letsTheServerRemoveBlocksAfterTheirTime() throws Exception {
-    try (ServerProcess server = ServerProcess.start();
+    try (ServerProcess server = ServerProcess.start(program);
         Store store = open(Map.of("valkey_nodes", server.node(), "valkey_ttl_s", 3600))) {
       requireKeeps(store);
       String key = server.ask("keys", "*").lines().findFirst().orElseThrow();
@@ -75,7 +82,7 @@ final class ValkeyStoreTest {
 
   @Test
   void servesNothingThatWasDamaged() throws Exception {
-    try (ServerProcess server = ServerProcess.start();
+    try (ServerProcess server = ServerProcess.start(program);
         Store store = open(Map.of("valkey_nodes", server.node()))) {
       requireKeeps(store);
       for (String key : server.ask("keys", "*").lines().toList()) {
@@ -91,10 +98,12 @@ final class ValkeyStoreTest {
 
   @Test
   void logsInAndSpeaksTls() throws Exception {
+    assumeTrue(program == ServerProgram.INSTALLED, "the valkey-server of PyPI has no TLS");
     makeCertificate();
     Path password = Files.writeString(directory.resolve("password"), "open sesame\n");
     try (ServerProcess server =
         ServerProcess.start(
+            program,
             "--port",
             "0",
             "--tls-port",
@@ -166,7 +175,7 @@ final class ValkeyStoreTest {
 
   @Test
   void endsAtItsDeadlineWhenTheServerHangsAndGoesOnAfterwards() throws Exception {
-    try (ServerProcess server = ServerProcess.start();
+    try (ServerProcess server = ServerProcess.start(program);
         Store store = open(Map.of("valkey_nodes", server.node(), "timeout_ms", 5000))) {
       server.signal("STOP");
       TransferResult result = store.dump(memory.transfer()).await(PATIENCE);
@@ -183,7 +192,7 @@ final class ValkeyStoreTest {
 
   @Test
   void answersThatItHasNothingWhenTheServerIsGone() throws Exception {
-    ServerProcess server = ServerProcess.start();
+    ServerProcess server = ServerProcess.start(program);
     try (Store store = open(Map.of("valkey_nodes", server.node()))) {
       requireKeeps(store);
       server.close();
@@ -198,7 +207,7 @@ final class ValkeyStoreTest {
 
   @Test
   void refusesWhatDoesNotFitIntoTheServer() throws Exception {
-    try (ServerProcess server = ServerProcess.start("--maxmemory", "1000000");
+    try (ServerProcess server = ServerProcess.start(program, "--maxmemory", "1000000");
         Store store = open(Map.of("valkey_nodes", server.node()))) {
       TransferResult result =
           store
