@@ -11,17 +11,20 @@ import functools
 import json
 import logging
 import os
+import threading
 from typing import Any, Callable, Counter, Dict, List, Optional, Sequence, Set, TypeVar, cast
 
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage
 
 from ucm.integration import stores
 from ucm.integration.sglang import identity
-from ucm.integration.sglang.pools import HostPool, first_page, order, page_size
+from ucm.integration.sglang.pools import HostPool, first_page, has_no_bytes, order, page_size
 from ucm.pages import Pages, Pieces
 from ucm.protocol import Engine, Identity
 
 POOL = "kv"
+# Pages of a draft model that come in tensors (SGLang 0.5.12 to 0.5.19); later ones have a pool of SGLang's.
+DRAFTS = "drafts"
 DEFAULT_STAGING_GB = 0.5
 # Below it the cost of each page outweighs that of its bytes.
 SMALL_PAGE_BYTES = 64 << 10
@@ -79,8 +82,13 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self._tp_size = int(getattr(storage_config, "tp_size", 1) or 1)
         self._model = str(getattr(storage_config, "model_name", None) or "")
         self._mla = bool(getattr(storage_config, "is_mla_model", False))
-        # By SGLang's names; that of the KV cache is there when anything is served.
+        # By SGLang's names.
         self._pools: Dict[str, HostPool] = {}
+        # The host pool of the KV cache, when anything is served, and the type of what is in it.
+        self._kv: Any = None
+        self._kv_name: List[Any] = []
+        self._dtype = ""
+        self._adding = threading.Lock()
         self._model_identity = Identity()
 
     # -- life --------------------------------------------------------------------------------------
@@ -94,7 +102,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
     def _register(self, pool: Any) -> None:
         layout = str(getattr(pool, "layout", ""))
         try:
-            page_bytes = sum(first_page(pool))
+            page_bytes = 0 if has_no_bytes(pool) else sum(first_page(pool))
         except Exception as error:
             self._say(
                 logging.ERROR,
@@ -116,12 +124,16 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._say(logging.ERROR, f"UCM: {error}, so nothing is found or stored")
             return
         try:
+            self._dtype = identity.dtype(pool, self._extra)
             name = self._identity(pool, POOL, page_bytes)
             model = identity.Model(self._extra, self._model, self._log)
         except identity.Refused as refusal:
             self._say(logging.ERROR, f"UCM: {refusal}. Nothing is found or stored.")
             return
         self._model_identity = Identity("", model.config, model.weights)
+        self._kv, self._kv_name = pool, name
+        if not page_bytes:
+            return
         if page_bytes < SMALL_PAGE_BYTES:
             self._say(
                 logging.WARNING,
@@ -129,9 +141,11 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
                 f" {SMALL_PAGE_BYTES} storing and finding it costs more than its bytes: set a larger"
                 " --page-size",
             )
-        self._add(POOL, pool, engine, page_bytes, name)
+        self._add(POOL, engine, page_bytes, name, pool)
 
-    def _add(self, kind: str, pool: Any, engine: Engine, page_bytes: int, name: List[Any]) -> None:
+    def _add(
+        self, kind: str, engine: Engine, page_bytes: int, name: List[Any], pool: Any = None
+    ) -> None:
         before = self._pools.pop(kind, None)
         if before is not None:
             before.close()
@@ -157,15 +171,15 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
     @_guarded(lambda _: None)
     def _register_beside(self, pool: Any, kind: str) -> None:
         if kind == POOL:
-            if POOL not in self._pools:
+            if self._kv is None:
                 self._register(pool)
             return
-        if POOL not in self._pools:
+        if self._kv is None:
             # Its line says why.
             return
         try:
             sizes = first_page(pool)
-            name = [*self._identity(pool, kind, sum(sizes)), sizes]
+            name = [*self._identity(pool, kind, sum(sizes)), sizes, identity.shape_beside(pool)]
             engine = self._describe(pool)
         except Exception as error:
             self._say(
@@ -174,23 +188,24 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
                 " or stored",
             )
             return
-        self._add(kind, pool, engine, sum(sizes), name)
+        self._add(kind, engine, sum(sizes), name, pool)
 
     def _identity(self, pool: Any, kind: str, page_bytes: int) -> List[Any]:
         """What names pages besides their tokens and their model, which the daemon adds."""
         config = self._config
         names: List[Any] = [
             "sglang",
-            identity.dtype(pool, self._extra),
+            self._dtype,
             identity.shape(pool),
             page_size(pool),
             page_bytes,
             str(getattr(pool, "layout", "")),
             kind,
         ]
-        if kind != POOL or not self._mla:
-            # Beside the latent of MLA, which all ranks have, pools are of the rank's own heads.
+        if not self._mla or not (kind == POOL or identity.is_alike_on_all_ranks(pool)):
             names += ["tp", self._tp_rank, self._tp_size]
+        if getattr(pool, "storage_format_tag", None):
+            names += ["format", str(pool.storage_format_tag)]
         for axis in ("pp", "attn_cp", "dcp"):
             size = int(getattr(config, f"{axis}_size", 1) or 1)
             if size > 1:
@@ -224,8 +239,10 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     @_guarded(lambda _: None)
     def _close(self) -> None:
-        for pool in self._pools.values():
-            pool.close()
+        self._kv = None
+        with self._adding:
+            for pool in self._pools.values():
+                pool.close()
 
     def clear(self) -> None:
         """Nothing that was stored before is found by this launch any more, nor by later ones.
@@ -238,8 +255,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     def _clear_name(self) -> str:
         dp_rank = getattr(self._config, "dp_rank", 0)
-        kv = self._pools.get(POOL)
-        return json.dumps([self._model, kv.name if kv is not None else [], self._tp_rank, dp_rank])
+        return json.dumps([self._model, self._kv_name, self._tp_rank, dp_rank])
 
     def _generation(self) -> str:
         """The same on all ranks that were cleared as often; empty before."""
@@ -254,7 +270,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     @_guarded(lambda _: 0)
     def batch_exists(self, keys: List[str], extra_info: Any = None) -> int:
-        """How many of the first pages are stored."""
+        """How many of the first pages are stored; none of a pool that has no bytes."""
         kv = self._pools.get(POOL)
         return kv.pages.exists(kv.ids(keys)) if kv is not None else 0
 
@@ -279,16 +295,20 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
     def _get(self, kind: str, keys: Sequence[str], host_indices: Any) -> List[bool]:
         pool = self._pools.get(kind)
         if pool is None:
-            return [False] * len(keys)
+            return [kind == POOL and self._only_counts()] * len(keys)
         return _first(pool.pages.get(pool.ids(keys), pool.pieces(keys, host_indices)), keys)
 
     def _set(self, kind: str, keys: Sequence[str], host_indices: Any) -> List[bool]:
         pool = self._pools.get(kind)
         if pool is None:
-            return [False] * len(keys)
+            return [kind == POOL and self._only_counts()] * len(keys)
         if kind == POOL and self._is_stored_by_another():
             return [True] * len(keys)
         return _first(pool.pages.set(pool.ids(keys), pool.pieces(keys, host_indices)), keys)
+
+    def _only_counts(self) -> bool:
+        """Whether the pool of the KV cache has no bytes: those of a page are in the other pools."""
+        return self._kv is not None and POOL not in self._pools
 
     def _is_stored_by_another(self) -> bool:
         # The first ranks of a group that has an MLA model's cache in parts (DCP) store a part each.
@@ -307,7 +327,9 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         from sglang.srt.mem_cache.hicache_storage import PoolTransferResult
 
         try:
-            stored = self.batch_exists(keys)
+            gated = any(_text(one.hit_policy) == "all_pages" for one in pool_transfers or ())
+            # Where no page has bytes of its own, other pools say how many there are.
+            stored = len(keys) if gated and self._only_counts() else self.batch_exists(keys)
             hits = {POOL: stored} if stored else {}
             restorable = list(range(1, stored + 1))
             for transfer in pool_transfers or ():
@@ -375,10 +397,12 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self, keys: List[str], target_locations: Any = None, target_sizes: Any = None
     ) -> List[Any]:
         """The tensors of the first pages that are stored, filled; None for the others."""
-        kv = self._pools.get(POOL)
-        if kv is None or target_locations is None:
+        if target_locations is None:
             return [None] * len(keys)
-        count = kv.pages.get(kv.ids(keys), _tensor_pieces(kv, keys, target_locations))
+        pool = self._of_tensors(keys, target_locations)
+        if pool is None:
+            return [one if self._only_counts() else None for one in target_locations]
+        count = pool.pages.get(pool.ids(keys), _tensor_pieces(pool, keys, target_locations))
         return [*target_locations[:count], *[None] * (len(keys) - count)]
 
     @_guarded(lambda _: False)
@@ -399,13 +423,26 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         target_locations: Any = None,
         target_sizes: Any = None,
     ) -> bool:
-        kv = self._pools.get(POOL)
-        if kv is None:
-            return False
+        pool = self._of_tensors(keys, values)
+        if pool is None:
+            return self._only_counts()
         if self._is_stored_by_another():
             return True
         whole = [value.contiguous() for value in values]
-        return kv.pages.set(kv.ids(keys), _tensor_pieces(kv, keys, whole)) == len(keys)
+        return pool.pages.set(pool.ids(keys), _tensor_pieces(pool, keys, whole)) == len(keys)
+
+    def _of_tensors(self, keys: Sequence[str], tensors: Sequence[Any]) -> Optional[HostPool]:
+        """Whose pages these are: those of a draft model have another size, and a mark in their keys."""
+        if not keys or not all(key.startswith("d:") or key.endswith(".draft") for key in keys):
+            return self._pools.get(POOL)
+        with self._adding:
+            if DRAFTS not in self._pools and self._kv is not None:
+                size = tensors[0].numel() * tensors[0].element_size()
+                name = self._identity(self._kv, DRAFTS, size)
+                # Whether all ranks have the same is not said.
+                name += [str(tensors[0].dtype), self._tp_rank, self._tp_size]
+                self._add(DRAFTS, self._describe(self._kv), size, name)
+            return self._pools.get(DRAFTS)
 
     # -- log ---------------------------------------------------------------------------------------
 

@@ -31,6 +31,14 @@ _SHAPE = (
     "layer_num", "start_layer", "end_layer", "target_layer_num", "head_num", "head_dim", "v_head_dim",
     "kv_lora_rank", "qk_rope_head_dim", "kv_cache_dim",
 )  # fmt: skip
+# Of the pools beside that of the KV cache.
+_SHAPE_BESIDE = (
+    *_SHAPE, "index_head_dim", "item_bytes", "slot_page_size", "state_page_bytes", "ring_size",
+    "num_mamba_layers", "conv_state_shapes", "temporal_state_shape", "conv_dtype", "temporal_dtype",
+)  # fmt: skip
+# Pools that are alike on all ranks of a model whose KV cache is: latents, and what finds their tokens.
+# Heads and states are of a rank.
+_ALIKE = ("MLATokenTo", "DSAIndexer", "NSAIndexer", "DeepSeekV4")
 
 
 class Refused(Exception):
@@ -56,6 +64,15 @@ def _fields(found: Any) -> Dict[str, Any]:
     return {name: getattr(found, name, None) for name in names}
 
 
+def _resolved(name: str) -> Any:
+    """What became of an argument, in versions that keep it apart from what was said."""
+    try:
+        context = importlib.import_module("sglang.srt.runtime_context").get_context()
+        return context.resolved_server_args_dict().get(name)
+    except Exception:  # Not in this version, or not set yet.
+        return None
+
+
 def dtype(pool: Any, extra: Mapping[str, Any]) -> str:
     """The type of the cache to the last letter; the host pool has that of its bytes, uint8 for all of fp8."""
     own = str(pool.dtype)
@@ -63,7 +80,8 @@ def dtype(pool: Any, extra: Mapping[str, Any]) -> str:
         return own
     said = extra.get(DTYPE_KEY)
     device = [getattr(pool, name, None) for name in ("device_pool", "buffer_info", "device_pool_info")]
-    for found in [said, *(getattr(one, "dtype", None) for one in device), arguments().get("kv_cache_dtype")]:
+    argued = [_resolved("kv_cache_dtype"), arguments().get("kv_cache_dtype")]
+    for found in [said, *(getattr(one, "dtype", None) for one in device), *argued]:
         if found is not None and not str(found).endswith(("int8", "uint8", "auto")):
             return str(found).replace("torch.", "")
     raise Refused(
@@ -77,6 +95,17 @@ def shape(pool: Any) -> Dict[str, int]:
     """How a page is made up; equal numbers of bytes do not make equal pages."""
     found = {name: getattr(pool, name, None) for name in _SHAPE}
     return {name: int(value) for name, value in found.items() if isinstance(value, int)}
+
+
+def shape_beside(pool: Any) -> Dict[str, str]:
+    """The same of a pool beside that of the KV cache, with the types in it."""
+    found = {name: getattr(pool, name, None) for name in ("dtype", *_SHAPE_BESIDE)}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def is_alike_on_all_ranks(pool: Any) -> bool:
+    """Whether a pool beside a latent KV cache has the same bytes on all ranks; SGLang stores those of one."""
+    return any(kind.__name__.startswith(_ALIKE) for kind in type(pool).__mro__)
 
 
 class Model:

@@ -13,7 +13,7 @@ class HostPool:
     """One pool of a rank. Thread-safe as far as SGLang's pool is.
 
     Args:
-        pool: SGLang's own.
+        pool: SGLang's own; None for pages that come in tensors only.
         pages: Its pages in the daemon.
         name: What names them besides their tokens and their model.
     """
@@ -59,6 +59,11 @@ class HostPool:
 
     def close(self) -> None:
         self.pages.close()
+
+
+def has_no_bytes(pool: Any) -> bool:
+    """Whether a pool only counts tokens, whose bytes are in other pools (DeepSeek V4)."""
+    return getattr(pool, "kv_buffer", pool) is None and getattr(pool, "size_per_token", None) == 0
 
 
 def page_size(pool: Any) -> int:
