@@ -33,8 +33,9 @@ def folder():
 
     def make(name):
         if name not in found:
+            whose = ["--engine", os.environ["UCM_ENGINE"]] if "sglang" in os.environ["UCM_ENGINE"] else []
             ended = subprocess.run(
-                [sys.executable, MODELS, name], stdout=subprocess.PIPE, text=True, check=True
+                [sys.executable, MODELS, *whose, name], stdout=subprocess.PIPE, text=True, check=True
             )
             found[name] = ended.stdout.split()[-1]
         return found[name]

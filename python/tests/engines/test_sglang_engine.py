@@ -108,6 +108,63 @@ def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, v1)
     equal(found, expected)
 
 
+@pytest.mark.short
+def test_a_model_with_sliding_windows_finds_pages_of_both_pools(sglang, daemon, folder):
+    about = dict(model_path=folder("mellum"))
+    extra = storage(daemon)
+    expected = sglang(once, **about).result()
+    run = sglang(stored, extra, **about)
+    # Of windows no more is stored than a hit needs: the last pages.
+    first = store(run, daemon, PAGES + 2 * len(WANTED))
+    assert "pools=Full + SWA" in run.log()
+    equal(first, expected)
+    second = run.result()
+    assert cached(second) == full_pages(WANTED)
+    equal(second, expected)
+    daemon.restart()
+    found = sglang(once, extra, **about).result()
+    assert cached(found) == full_pages(WANTED)
+    equal(found, expected)
+    wrong = sglang(once, extra, before=first_page_everywhere, **about).result()
+    assert cached(wrong) == full_pages(WANTED)
+    assert difference(wrong, expected) is not None
+
+
+def cleared(engine, tell, hear):
+    """Answers before and after the storage is cleared, as with new weights, and when it is full again."""
+    answers = [generate(engine, WANTED)]
+    tell("stored")
+    hear()
+    engine.loop.run_until_complete(engine.tokenizer_manager.clear_hicache_storage())
+    for step in ("cleared", "stored again"):
+        forget(engine)
+        answers.append(generate(engine, WANTED))
+        tell(step)
+        hear()
+    return answers
+
+
+@pytest.mark.short
+def test_what_was_stored_before_it_was_cleared_is_not_found(sglang, daemon):
+    extra = storage(daemon)
+    run = sglang(cleared, extra)
+    assert run.receive() == "stored"
+    until(lambda: len(files(daemon)) >= PAGES, "pages in files")
+    run.send("")
+    assert run.receive() == "cleared"
+    until(lambda: len(files(daemon)) >= 2 * PAGES, "pages stored again")
+    run.send("")
+    assert run.receive() == "stored again"
+    run.send("")
+    first, after, again = run.result()
+    assert cached(after) == NOTHING
+    assert cached(again) == full_pages(WANTED)
+    for found in (after, again):
+        equal(found, first)
+    # Later launches find none of it either.
+    assert cached(sglang(once, extra).result()) == NOTHING
+
+
 def first_page_everywhere():
     """The negative control: each page gets the bytes of the first one.
 

@@ -1,8 +1,9 @@
 """Lets SGLang's HiCache run on a CPU. Python imports it in each process of an engine.
 
-SGLang 0.5.23 runs models on a CPU, but not its hierarchical cache. Three things are other ones here, and all
-else is SGLang's own: streams and events (a CPU has done everything at once), host memory (not pinned), and
-the copies between the host pool and the pool of the device (with PyTorch in place of kernels).
+SGLang 0.5.23 runs models on a CPU, but not its hierarchical cache. Four things are other ones here, and all
+else is SGLang's own: streams and events (a CPU has done everything at once), host memory (not pinned), the
+copies between the host pool and the pool of the device (with PyTorch in place of kernels), and where
+attention looks for the tokens of a sliding window.
 """
 
 import importlib.abc
@@ -10,6 +11,7 @@ import importlib.util
 import os
 import sys
 import time
+import types
 
 
 def _streams(torch_cpu):
@@ -130,11 +132,35 @@ def _copies_of_latents(mla):
     mla.MLATokenToKVPoolHost.backup_from_device_all_layer = backup
 
 
+def _windows(native):
+    """SGLang's attention on a CPU writes keys of a window where they belong, and reads them elsewhere."""
+
+    def translated(forward):
+        def run(self, q, k, v, layer, *arguments, **named):
+            pool = self.token_to_kv_pool
+            if not self.use_sliding_window_kv_pool or not pool.layers_mapping[layer.layer_id][1]:
+                return forward(self, q, k, v, layer, *arguments, **named)
+            whole = self.req_to_token_pool
+            places = pool.translate_loc_from_full_to_swa(whole.req_to_token.long())
+            self.req_to_token_pool = types.SimpleNamespace(req_to_token=places)
+            try:
+                return forward(self, q, k, v, layer, *arguments, **named)
+            finally:
+                self.req_to_token_pool = whole
+
+        return run
+
+    backend = native.TorchNativeAttnBackend
+    backend.forward_extend = translated(backend.forward_extend)
+    backend.forward_decode = translated(backend.forward_decode)
+
+
 _CHANGES = {
     "torch.cpu": _streams,
     "sglang.srt.mem_cache.pool_host.base": _memory,
     "sglang.srt.mem_cache.pool_host.mha": _copies_of_heads,
     "sglang.srt.mem_cache.pool_host.mla": _copies_of_latents,
+    "sglang.srt.layers.attention.torch_native_backend": _windows,
 }
 
 
