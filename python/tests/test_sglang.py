@@ -227,6 +227,34 @@ def test_a_full_store_takes_no_more_and_serves_what_it_has(daemon):
     engine.close()
 
 
+def anonymous_bytes(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        (found,) = [line.split()[1] for line in file if line.startswith("RssAnon:")]
+    return int(found) << 10
+
+
+def test_eleven_sizes_of_pages_take_the_memory_of_one_buffer(tmp_path):
+    daemon = Daemon(private(tmp_path / "d"), pipeline="Cache|Posix", pool_gb=0.25).start()
+    try:
+        engines = [HiCacheEngine(extra(daemon), layers=1)]
+        alone = anonymous_bytes(daemon.process.pid)
+        # A buffer is touched when it is made.
+        assert alone > 1 << 28
+        engines += [HiCacheEngine(extra(daemon), layers=layers) for layers in range(2, 12)]
+        assert anonymous_bytes(daemon.process.pid) - alone < 2 << 28
+        for number, engine in enumerate(engines):
+            chain = keys(f"size {number}", 20)
+            assert engine.backup(chain) == 20
+            assert engine.prefetch(chain) == (20, 20)
+            engine.close()
+        # What they leave gives way to the next one at once.
+        other = HiCacheEngine(extra(daemon), layers=12)
+        assert anonymous_bytes(daemon.process.pid) - alone < 2 << 28
+        other.close()
+    finally:
+        daemon.stop()
+
+
 def test_after_a_clear_nothing_of_before_is_found(daemon):
     engine = HiCacheEngine(extra(daemon), tp=2, mla=True)
     chain = keys(10, 20)

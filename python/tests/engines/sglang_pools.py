@@ -1,23 +1,31 @@
-"""SGLang's own host pools and storages, without an engine around them."""
+"""SGLang's own host pools and storages, without an engine; heads and latents of any version."""
 
 import dataclasses
 import hashlib
+import importlib
 
 import torch
-from sglang.srt.mem_cache.device_pool_info import MambaStateBufferInfo
-from sglang.srt.mem_cache.hicache_storage import HiCacheStorageConfig, PoolName
+from sglang.srt.mem_cache.hicache_storage import HiCacheStorageConfig
 from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool, MLATokenToKVPool
-from sglang.srt.mem_cache.memory_pool_host import DeepSeekV4PagedHostPool, LogicalHostPool
-from sglang.srt.mem_cache.pool_host.mamba import MambaPoolHost
-from sglang.srt.mem_cache.pool_host.mha import MHATokenToKVPoolHost
-from sglang.srt.mem_cache.pool_host.mla import MLATokenToKVPoolHost
 from sglang.srt.mem_cache.storage import StorageBackendFactory
 
 PAGE = 64
 PAGES = 48
 
 
+def _class(module, name):
+    """Newer versions have a module for each kind of pool."""
+    package = "sglang.srt.mem_cache"
+    try:
+        found = importlib.import_module(f"{package}.pool_host.{module}")
+    except ImportError:
+        found = importlib.import_module(f"{package}.memory_pool_host")
+    return getattr(found, name)
+
+
 def _host(kind, device, layout, page, layers, pages=PAGES, **more):
+    if not hasattr(device, "get_device_pool_infos"):
+        return kind(device, 2.0, 0, page, layout, pin_memory=False)
     (info,) = [one.buffer_info for one in device.get_device_pool_infos()]
     return kind(
         info,
@@ -45,7 +53,7 @@ def heads(layout="page_first", layers=3, heads=2, dim=16, dtype=torch.bfloat16, 
         device="cpu",
         enable_memory_saver=False,
     )
-    return _host(MHATokenToKVPoolHost, device, layout, page, layers, pages)
+    return _host(_class("mha", "MHATokenToKVPoolHost"), device, layout, page, layers, pages)
 
 
 def latents(layout="page_first", layers=3, page=PAGE):
@@ -59,11 +67,15 @@ def latents(layout="page_first", layers=3, page=PAGE):
         device="cpu",
         enable_memory_saver=False,
     )
-    return _host(MLATokenToKVPoolHost, device, layout, page, layers, target_layer_num=layers)
+    kind = _class("mla", "MLATokenToKVPoolHost")
+    return _host(kind, device, layout, page, layers, target_layer_num=layers)
 
 
 def states(layers=2, layout="page_first", state=torch.float32):
     """States of a hybrid linear model, one for each place; the types of their two parts differ."""
+    from sglang.srt.mem_cache.device_pool_info import MambaStateBufferInfo
+    from sglang.srt.mem_cache.pool_host.mamba import MambaPoolHost
+
     info = MambaStateBufferInfo(
         temporal=torch.zeros((layers, PAGES // 2, 4, 8, 8), dtype=state),
         conv=(torch.zeros((layers, PAGES // 2, 24, 3), dtype=torch.bfloat16),),
@@ -75,6 +87,8 @@ def states(layers=2, layout="page_first", state=torch.float32):
 
 def compressed(layers=2, item=256):
     """One of DeepSeek V4's, whose pages hold bytes of any type."""
+    from sglang.srt.mem_cache.memory_pool_host import DeepSeekV4PagedHostPool
+
     buffers = [torch.zeros((PAGES, item), dtype=torch.uint8) for _ in range(layers)]
     return DeepSeekV4PagedHostPool(
         "c4", buffers, item, PAGES, PAGE, layout="page_first", pin_memory=False
@@ -83,6 +97,8 @@ def compressed(layers=2, item=256):
 
 def counting():
     """That of DeepSeek V4's KV cache, which has no bytes."""
+    from sglang.srt.mem_cache.memory_pool_host import LogicalHostPool
+
     return LogicalHostPool(PAGE * PAGES, PAGE, "page_first")
 
 
@@ -138,7 +154,10 @@ def make(kind, anchor, pools=(), extra=None, rank=0, size=1, mla=False, model="m
     storage = StorageBackendFactory.create_backend(kind, config, anchor)
     storage.register_mem_pool_host(anchor)
     if pools:
+        from sglang.srt.mem_cache.hicache_storage import PoolName
+
         for name, pool in {PoolName.KV: anchor, **pools}.items():
             storage.register_mem_host_pool_v2(pool, name)
-    storage.on_host_pools_registered()
+    if hasattr(storage, "on_host_pools_registered"):
+        storage.on_host_pools_registered()
     return storage

@@ -26,6 +26,7 @@ POOL = "kv"
 # Pages of a draft model that come in tensors (SGLang 0.5.12 to 0.5.19); later ones have a pool of SGLang's.
 DRAFTS = "drafts"
 DEFAULT_STAGING_GB = 0.5
+SHARE_BESIDE = 0.25
 # Below it the cost of each page outweighs that of its bytes.
 SMALL_PAGE_BYTES = 64 << 10
 _BOTH_ROLES = 3
@@ -151,6 +152,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             before.close()
         client = f"sglang-{self._tp_rank}" + ("" if kind == POOL else f"-{kind}")
         staging = float(self._extra.get("ucm_staging_gb", DEFAULT_STAGING_GB))
+        # There may be ten pools beside that of the KV cache, which move less.
+        staging *= 1.0 if kind == POOL else SHARE_BESIDE
         pages = Pages(
             self._extra,
             client,

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import enum
 from typing import Optional
 
 STORAGE_BATCH_SIZE = 128
@@ -43,54 +42,9 @@ class StorageMetrics:
     backup_bandwidth: list
 
 
-class PoolName(str, enum.Enum):
-    KV = "kv"
-    SWA = "swa"
-    MAMBA = "mamba"
-
-
-class PoolHitPolicy(str, enum.Enum):
-    ALL_PAGES = "all_pages"
-    TRAILING_PAGES = "trailing_pages"
-    BLOCK_GROUPS = "block_groups"
-
-
-@dataclasses.dataclass
-class PoolTransfer:
-    name: PoolName
-    host_indices: Optional[object] = None
-    keys: Optional[list] = None
-    hit_policy: PoolHitPolicy = PoolHitPolicy.ALL_PAGES
-
-
-@dataclasses.dataclass
-class PoolTransferResult:
-    kv_hit_pages: int
-    extra_pool_hit_pages: dict
-    restorable_prefix_pages: Optional[list] = None
-
-    @classmethod
-    def empty(cls):
-        return cls(0, {})
-
-
 class HiCacheStorage(abc.ABC):
     def register_mem_pool_host(self, mem_pool_host):
         self.mem_pool_host = mem_pool_host
-
-    def register_mem_host_pool_v2(self, host_pool, host_pool_name):
-        if not hasattr(self, "registered_pools"):
-            self.registered_pools = {}
-        self.registered_pools[host_pool_name] = host_pool
-
-    def batch_exists_v2(self, keys, pool_transfers=None, extra_info=None):
-        raise NotImplementedError()
-
-    def batch_get_v2(self, transfers, extra_info=None):
-        raise NotImplementedError()
-
-    def batch_set_v2(self, transfers, extra_info=None):
-        raise NotImplementedError()
 
     def batch_get_v1(self, keys, host_indices, extra_info=None):
         raise NotImplementedError()

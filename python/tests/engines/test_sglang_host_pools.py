@@ -218,3 +218,24 @@ def test_types_of_eight_bits_are_told_apart_by_sglangs_arguments(site, launched)
         return pages
 
     assert [found("e5m2"), found("e4m3"), found("e5m2"), found("e4m3")] == [0, 0, 2, 2]
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("wrong", ["pool", "indices", "policy"])
+def test_what_cannot_be_served_is_nothing_and_never_raises(site, wrong):
+    here, chain = site(sglang_pools.heads(), {PoolName.SWA: sglang_pools.heads(layers=1)}), keys("wrong", 2)
+    assert here.ucm.batch_set_v2([here.transfer(PoolName.KV, chain, [0, 1])]) == {PoolName.KV: [True] * 2}
+    if wrong == "pool":
+        kv = here.pools[PoolName.KV]
+        transfer = PoolTransfer(PoolName.MAMBA, host_indices=indices(kv, [0]), keys=chain[:1])
+    elif wrong == "indices":
+        transfer = PoolTransfer(PoolName.SWA, host_indices=torch.arange(3), keys=chain[:1])
+    else:
+        transfer = PoolTransfer(PoolName.SWA, keys=chain[:1], hit_policy="of another version")
+    if wrong != "policy":
+        assert here.ucm.batch_set_v2([transfer]) == {transfer.name: [False]}
+        assert here.ucm.batch_get_v2([transfer]) == {transfer.name: [False]}
+    assert here.ucm.batch_exists_v2(chain, [transfer]).kv_hit_pages == 0
+    assert here.ucm.batch_exists_v2(chain).kv_hit_pages == 2
+    here.ucm.register_mem_host_pool_v2(object(), PoolName.MAMBA)
+    assert here.ucm.batch_exists_v2(chain).kv_hit_pages == 2
