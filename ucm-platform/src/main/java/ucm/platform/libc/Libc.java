@@ -68,6 +68,7 @@ public final class Libc {
   private static final int MAP_POPULATE = 0x8000;
   private static final int MAP_HUGETLB = 0x40000;
   private static final int MAP_HUGE_2MB = 21 << 26;
+  private static final int MADV_DONTNEED = 4;
   private static final int MADV_HUGEPAGE = 14;
 
   static {
@@ -205,6 +206,11 @@ public final class Libc {
   /** Asks for transparent huge pages; -1 when the kernel has none. */
   public static int adviseHugePages(long address, long bytes) {
     return madvise(address, bytes, MADV_HUGEPAGE);
+  }
+
+  /** Has whole pages read as zeros, and take no room until they are touched again; -1 when that is refused. */
+  public static int giveBack(long address, long bytes) {
+    return madvise(address, bytes, MADV_DONTNEED);
   }
 
   public static native int munmap(long address, long bytes);

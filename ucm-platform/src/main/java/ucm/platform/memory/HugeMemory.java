@@ -45,13 +45,25 @@ public final class HugeMemory {
       return MemorySegment.ofAddress(address)
           .reinterpret(byteSize, arena, mapped -> Libc.munmap(mapped.address(), reserved));
     }
+    return mapReturnable(byteSize, arena);
+  }
+
+  /**
+   * The same without pages that the administrator reserved, so that parts of it can be {@linkplain #giveBack
+   * given back}.
+   *
+   * @throws FileException when the kernel refuses it
+   */
+  @SuppressWarnings("restricted") // The address and the size are those of the mapping.
+  public static MemorySegment mapReturnable(long byteSize, Arena arena) {
+    long reserved = Math.ceilDiv(byteSize, PAGE_BYTES) * PAGE_BYTES;
     // One page more, so that there is a multiple in it.
     long mapped = reserved + PAGE_BYTES;
     long start = Libc.mapMemory(mapped);
     if (start == -1) {
       throw new FileException("mmap", byteSize + " bytes", Native.getLastError());
     }
-    address = Math.ceilDiv(start, PAGE_BYTES) * PAGE_BYTES;
+    long address = Math.ceilDiv(start, PAGE_BYTES) * PAGE_BYTES;
     long whole = byteSize / PAGE_BYTES * PAGE_BYTES;
     if (whole > 0) {
       // Refused by kernels built without them; then the pages are small ones.
@@ -59,6 +71,11 @@ public final class HugeMemory {
     }
     return MemorySegment.ofAddress(address)
         .reinterpret(byteSize, arena, _ -> Libc.munmap(start, mapped));
+  }
+
+  /** Has a part, of whole small pages, take no room until it is touched again; its bytes are lost. */
+  public static void giveBack(MemorySegment part) {
+    var _ = Libc.giveBack(part.address(), part.byteSize());
   }
 
   /**

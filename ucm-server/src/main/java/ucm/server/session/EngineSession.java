@@ -48,6 +48,7 @@ public final class EngineSession implements AutoCloseable {
   private final Engines.Context context;
   private final EngineFields fields;
   private volatile UcmConfig config;
+  private boolean namesBlocks;
   // Clients map segments by it, so that a segment of an engine that was here before is not taken
   // for this one.
   private final int generation = RANDOM.nextInt();
@@ -184,6 +185,7 @@ public final class EngineSession implements AutoCloseable {
               + fields.tpSize()
               + " ranks: each rank is to be an engine of its own");
     }
+    named();
     OpenedWorkerMessage answer = openWorker(named.worker(), identity, named.mostSlots()).answer();
     EngineBlocks now = registered();
     if (!now.pipeline.keepsBytes()) {
@@ -195,6 +197,18 @@ public final class EngineSession implements AutoCloseable {
     }
     return new OpenedWorker(
         0, answer, null, new NamedBlocks(fields.instance(), now, this::ownGeneration));
+  }
+
+  /** From now on the engine is one whose blocks are in slots of the host, and it may have many sizes. */
+  private synchronized void named() {
+    namesBlocks = true;
+    config = own(config);
+  }
+
+  private UcmConfig own(UcmConfig some) {
+    return namesBlocks && some.pipeline().stages().contains("Cache")
+        ? some.with(Map.of("cache_device", "host", "cache_buffer_divided", true), "ucm serve")
+        : some;
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)
@@ -373,7 +387,7 @@ public final class EngineSession implements AutoCloseable {
   synchronized Map<String, Object> reload(UcmConfig asked) {
     UcmConfig inUse = config;
     List<ConfigKey<?>> keys = new ArrayList<>(context.keys(inUse));
-    ConfigChange change = ConfigChange.of(inUse, asked, keys);
+    ConfigChange change = ConfigChange.of(inUse, own(asked), keys);
     Map<String, String> refused = new LinkedHashMap<>();
     EngineBlocks now = blocks;
     if (now != null) {

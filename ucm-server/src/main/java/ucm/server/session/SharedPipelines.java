@@ -2,11 +2,11 @@ package ucm.server.session;
 
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,8 +20,8 @@ import ucm.pipeline.connector.engine.KvLayout;
 
 /**
  * The open pipelines: one for each configuration and layout, for all who use it. One that is not used stays
- * open for a while, so that an engine which starts again finds its pool full; but it gives way to one that
- * finds no room. Thread-safe.
+ * open for a while, so that an engine which starts again finds its pool full; but one with a buffer gives
+ * way to any that is opened, and all do to one that finds no room. Thread-safe.
  */
 final class SharedPipelines implements AutoCloseable {
 
@@ -87,10 +87,12 @@ final class SharedPipelines implements AutoCloseable {
   }
 
   private Pipeline openWithRoom(ConnectorSetup setup) {
+    // What engines that have ended left in memory is of less use than what this one brings.
+    closeUnused(Long.MIN_VALUE, key -> key.stages().stages().contains("Cache"));
     try {
       return setup.openPipeline(0);
     } catch (StoreException e) {
-      int closed = closeUnused(Long.MIN_VALUE);
+      int closed = closeUnused(Long.MIN_VALUE, _ -> true);
       if (closed == 0) {
         throw e;
       }
@@ -142,15 +144,18 @@ final class SharedPipelines implements AutoCloseable {
 
   /** Closes those that were not used for long. */
   synchronized void sweep() {
-    closeUnused(LINGER_NANOS);
+    closeUnused(LINGER_NANOS, _ -> true);
   }
 
-  private int closeUnused(long longerThanNanos) {
+  private int closeUnused(long longerThanNanos, Predicate<Key> which) {
     long now = clock.getAsLong();
     int closed = 0;
-    for (Iterator<Shared> all = open.values().iterator(); all.hasNext(); ) {
-      Shared shared = all.next();
-      if (shared.users == 0 && now - shared.unusedSince > longerThanNanos) {
+    for (var all = open.entrySet().iterator(); all.hasNext(); ) {
+      Map.Entry<Key, Shared> entry = all.next();
+      Shared shared = entry.getValue();
+      if (shared.users == 0
+          && now - shared.unusedSince > longerThanNanos
+          && which.test(entry.getKey())) {
         all.remove();
         close(shared.pipeline);
         closed++;

@@ -23,6 +23,7 @@ import ucm.platform.device.SlotMemory;
  * @param uniqueId names the instance
  * @param localRanks workers of the instance on this node
  * @param shared whether the stores of the instance in this process share one pool
+ * @param divided whether the pools of this process divide the capacity of one
  * @param blockLayout how blocks are cut; null for a scheduler, which moves none
  */
 public record CacheConfig(
@@ -34,6 +35,7 @@ public record CacheConfig(
     String uniqueId,
     int localRanks,
     boolean shared,
+    boolean divided,
     @Nullable BlockLayout blockLayout) {
 
   static final ConfigKey<Double> CAPACITY_GB =
@@ -64,6 +66,15 @@ public record CacheConfig(
                   + " one for each. For models whose ranks load the same blocks (MLA); an engine"
                   + " that knows its model sets it. Ranks in processes of their own share one"
                   + " through ucm serve.");
+
+  static final ConfigKey<Boolean> DIVIDE =
+      ConfigKey.flag("cache_buffer_divided")
+          .defaultTo(false)
+          .doc(
+              "Have the buffers of a process, whatever their block sizes, take the memory of one:"
+                  + " of the largest cache_buffer_capacity_gb each has as many blocks as the"
+                  + " others. Only with cache_device host, and not for a shared one. ucm serve sets"
+                  + " both for engines that name their blocks by themselves, as SGLang does.");
 
   static final ConfigKey<Integer> STREAMS =
       ConfigKey.integer("cache_stream_number")
@@ -110,6 +121,7 @@ public record CacheConfig(
           CAPACITY_GB,
           BUFFER_SIZE,
           SHARE,
+          DIVIDE,
           CommonKeys.WAITING_QUEUE_DEPTH,
           CommonKeys.RUNNING_QUEUE_DEPTH,
           STREAMS,
@@ -167,6 +179,7 @@ public record CacheConfig(
             config.get(CommonKeys.UNIQUE_ID),
             config.get(CommonKeys.LOCAL_RANK_SIZE),
             shared,
+            config.get(DIVIDE),
             layout.orElse(null));
     if (config.get(POLICY).equals(CachePolicy.AGED_LRU.word())) {
       config.warn(POLICY, "is aged_lru, which is no policy of its own any more: lru is used");
@@ -250,13 +263,23 @@ public record CacheConfig(
   }
 
   /** Bytes from one slot of the pool to the next. */
-  long stride() {
+  public long stride() {
     return SlotMemory.stride(layout().shardSize());
+  }
+
+  /** Whether the pool divides its memory with others: no GPU may have it pinned. */
+  public boolean isDividable() {
+    return divided && !shared && device.wanted().equals("host");
+  }
+
+  /** Bytes of the pool. */
+  public long capacityBytes() {
+    return (long) (capacityGb * GIB);
   }
 
   /** How many slots fit into the capacity. */
   public long slots() {
-    return (long) (capacityGb * GIB) / stride();
+    return capacityBytes() / stride();
   }
 
   private void checkCapacity(StoreConfig config) {

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryProvider;
@@ -21,7 +22,7 @@ import ucm.platform.memory.HugeMemory;
  *
  * <p>A private pool is one allocation, on huge pages as far as the system has them, and touched at the start
  * by several threads: one alone touches fresh memory at a fraction of the speed of the machine, and a
- * copy that does it is slower than that. Memory offered by the next stage is taken as it is. Owned by the
+ * copy that does it is slower than that. One that divides its room with others touches its share. Memory offered by the next stage is taken as it is. Owned by the
  * store; freed once.
  */
 public final class PoolMemory implements SlotMemory {
@@ -50,20 +51,43 @@ public final class PoolMemory implements SlotMemory {
    * @throws StoreException when there is not enough memory
    */
   public static PoolMemory of(CacheConfig config, @Nullable Store next) {
-    int slots = (int) config.slots();
-    long stride = config.stride();
-    MemoryRegion offered =
-        next instanceof MemoryProvider provider ? provider.offerMemory(slots * stride) : null;
+    PoolMemory offered = offered(config, next);
     if (offered != null) {
-      return offered(offered, slots, stride);
+      return offered;
     }
+    requireRoom(config, config.slots() * config.stride());
+    return allocate((int) config.slots(), config.stride());
+  }
+
+  /** What the next stage offers; null when that is nothing. */
+  public static @Nullable PoolMemory offered(CacheConfig config, @Nullable Store next) {
+    int slots = (int) config.slots();
+    MemoryRegion offered =
+        next instanceof MemoryProvider provider
+            ? provider.offerMemory(slots * config.stride())
+            : null;
+    return offered == null ? null : offered(offered, slots, config.stride());
+  }
+
+  /**
+   * A pool whose slots are given back and taken again as others need room.
+   *
+   * @param first how many slots are touched
+   * @throws StoreException when there is not enough memory for these
+   */
+  public static PoolMemory returnable(CacheConfig config, int first) {
+    requireRoom(config, first * config.stride());
+    return allocate((int) config.slots(), config.stride(), first, HugeMemory::mapReturnable);
+  }
+
+  private static void requireRoom(CacheConfig config, long bytes) {
     long available = new HostMemory(Path.of("/")).available();
-    if (slots * stride > available) {
+    if (bytes > available) {
       throw new StoreException(
           ("Cache needs %s GiB of memory for its buffer (cache_buffer_capacity_gb %s), and %s GiB"
                   + " are available: lower cache_buffer_capacity_gb%s")
               .formatted(
-                  CacheConfig.gib(slots * stride),
+                  CacheConfig.gib(bytes),
                   config.capacityGb(),
                   CacheConfig.gib(available),
                   config.shared()
@@ -71,7 +95,6 @@ public final class PoolMemory implements SlotMemory {
                       : "; each of the %s workers on this node has a buffer of its own"
                           .formatted(config.localRanks())));
     }
-    return allocate(slots, stride);
   }
 
   /** Slots in memory of the next stage, which owns it and keeps it until it is closed. */
@@ -93,10 +116,15 @@ public final class PoolMemory implements SlotMemory {
    * @throws StoreException when the system does not give the memory
    */
   static PoolMemory allocate(int slots, long stride) {
+    return allocate(slots, stride, slots, HugeMemory::map);
+  }
+
+  private static PoolMemory allocate(
+      int slots, long stride, int first, BiFunction<Long, Arena, MemorySegment> map) {
     Arena arena = Arena.ofShared();
     MemorySegment memory;
     try {
-      memory = HugeMemory.map(slots * stride, arena);
+      memory = map.apply(slots * stride, arena);
     } catch (FileException e) {
       arena.close();
       throw new StoreException(
@@ -105,7 +133,7 @@ public final class PoolMemory implements SlotMemory {
               + " bytes of the pool: lower cache_buffer_capacity_gb",
           e);
     }
-    touch(memory);
+    touch(memory.asSlice(0, first * stride));
     return new PoolMemory(
         arena, MemoryRegion.host(memory), slots, stride, HugeMemory.hugeBytes(memory));
   }
@@ -125,6 +153,13 @@ public final class PoolMemory implements SlotMemory {
   private static void touch(MemorySegment memory, long from, long to) {
     for (long at = from; at < to; at += PAGE_BYTES) {
       memory.set(ValueLayout.JAVA_BYTE, at, (byte) 0);
+    }
+  }
+
+  /** Has slots, which nobody uses, take no room until they are touched again. */
+  public void giveBack(int[] free) {
+    for (int slot : free) {
+      HugeMemory.giveBack(region.segment().asSlice(offset(slot), stride));
     }
   }
 

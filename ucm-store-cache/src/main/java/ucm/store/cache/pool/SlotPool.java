@@ -3,6 +3,7 @@ package ucm.store.cache.pool;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
@@ -70,6 +71,9 @@ public final class SlotPool extends SlotStates {
     }
   }
 
+  private final Consumer<int[]> giveBack;
+  // Held while memory is given back, so that none of it is used meanwhile.
+  private final Object limiting = new Object();
   // Those who want slots that were not to be had.
   private final List<Runnable> wanting = new CopyOnWriteArrayList<>();
 
@@ -82,7 +86,22 @@ public final class SlotPool extends SlotStates {
    * @param evictions counts the shards evicted
    */
   public SlotPool(int slots, int shards, CachePolicy policy, StoreMetrics.Counter evictions) {
+    this(slots, shards, policy, evictions, _ -> {});
+  }
+
+  /**
+   * The same with slots whose memory is given back when there is a {@linkplain #limit limit}.
+   *
+   * @param giveBack gives the memory of slots back, on any thread; must not block
+   */
+  public SlotPool(
+      int slots,
+      int shards,
+      CachePolicy policy,
+      StoreMetrics.Counter evictions,
+      Consumer<int[]> giveBack) {
     super(slots, shards, policy, evictions);
+    this.giveBack = giveBack;
   }
 
   /** Which of some blocks are not here with all their shards. */
@@ -191,9 +210,23 @@ public final class SlotPool extends SlotStates {
   }
 
   private void tellRoom(int answer) {
-    if (answer == ROOM) {
+    if ((answer & SURPLUS) != 0) {
+      synchronized (limiting) {
+        giveBack.accept(takeSurplus());
+      }
+    }
+    if ((answer & ROOM) != 0) {
       wanting.forEach(Runnable::run);
     }
+  }
+
+  /** Has no more slots in use than some, as soon as those that are in use now let it. */
+  public void limit(int most) {
+    int answer;
+    synchronized (limiting) {
+      answer = setLimit(most);
+    }
+    tellRoom(answer);
   }
 
   private void tellFilled(int slot) {

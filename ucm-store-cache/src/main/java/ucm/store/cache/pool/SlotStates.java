@@ -1,5 +1,6 @@
 package ucm.store.cache.pool;
 
+import java.util.Arrays;
 import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -30,6 +31,9 @@ abstract class SlotStates extends PoolBlocks {
   /** Answer to several calls: a slot can now be taken by others. */
   static final int ROOM = 2;
 
+  /** Answer to several calls: the memory of a slot is to be given back. */
+  static final int SURPLUS = 4;
+
   /**
    * A wait for a slot that another task fills; holds a reference to the slot.
    *
@@ -53,6 +57,11 @@ abstract class SlotStates extends PoolBlocks {
   private final @Nullable Wait[] waits;
   private final int[] free;
   private int freeCount;
+  // Slots that are not to be used: those from the second number on have memory still.
+  private final int[] parked;
+  private int parkedCount;
+  private int givenBack;
+  private int limit;
   private int idleSlots;
   private int hand;
 
@@ -66,6 +75,8 @@ abstract class SlotStates extends PoolBlocks {
     shardOf = new int[count];
     waits = new Wait[count];
     free = new int[count];
+    parked = new int[count];
+    limit = count;
     // The lowest slot is on top: shards that come together lie together.
     for (int slot = count - 1; slot >= 0; slot--) {
       free[freeCount++] = slot;
@@ -197,11 +208,15 @@ abstract class SlotStates extends PoolBlocks {
     }
     if (states[slot] == ORPHAN) {
       toFree(slot);
+    } else if (isToPark()) {
+      idleSlots++;
+      addBusy(entries[slot], -1);
+      evict();
     } else {
       idleSlots++;
       addBusy(entries[slot], -1);
     }
-    return ROOM;
+    return ROOM | surplus();
   }
 
   /**
@@ -216,7 +231,7 @@ abstract class SlotStates extends PoolBlocks {
         || (onlyLost && dumped[entry] && (ready[entry] < shards || busy[entry] > 0))) {
       return 0;
     }
-    return dropShards(entry) > 0 ? ROOM : 0;
+    return dropShards(entry) > 0 ? ROOM | surplus() : 0;
   }
 
   /** Whether only some shards of a block were dumped. */
@@ -232,17 +247,55 @@ abstract class SlotStates extends PoolBlocks {
         freed += dropShards(entry);
       }
     }
-    return freed > 0 ? ROOM : 0;
+    return freed > 0 ? ROOM | surplus() : 0;
   }
 
   /** Slots that hold, or are about to hold, a shard. */
   public final synchronized int inUse() {
-    return states.length - freeCount;
+    return states.length - freeCount - parkedCount;
   }
 
   /** Slots that are being filled, read or written on at this moment. */
   public final synchronized int referenced() {
-    return states.length - freeCount - idleSlots;
+    return inUse() - idleSlots;
+  }
+
+  /** Most slots in use. */
+  public final synchronized int limit() {
+    return limit;
+  }
+
+  /**
+   * Has no more slots in use than some, of which those that are referenced now go when they are not; {@link
+   * #ROOM} and {@link #SURPLUS} in one number.
+   */
+  final synchronized int setLimit(int most) {
+    limit = Math.clamp(most, 1, states.length);
+    while (parkedCount > states.length - limit) {
+      free[freeCount++] = parked[--parkedCount];
+    }
+    givenBack = Math.min(givenBack, parkedCount);
+    while (isToPark() && (freeCount > 0 || evict())) {
+      if (freeCount > 0) {
+        parked[parkedCount++] = free[--freeCount];
+      }
+    }
+    return ROOM | surplus();
+  }
+
+  /** Slots whose memory is to be given back; none of them is used before the limit is raised. */
+  final synchronized int[] takeSurplus() {
+    int[] surplus = Arrays.copyOfRange(parked, givenBack, parkedCount);
+    givenBack = parkedCount;
+    return surplus;
+  }
+
+  private int surplus() {
+    return givenBack < parkedCount ? SURPLUS : 0;
+  }
+
+  private boolean isToPark() {
+    return parkedCount < states.length - limit;
   }
 
   /** Takes a slot for a shard, with one reference; a slot that has the shard becomes an orphan. */
@@ -270,7 +323,16 @@ abstract class SlotStates extends PoolBlocks {
 
   private int takeAny() {
     boolean isFree = freeCount > 0 && table.size() < maxBlocks;
-    return isFree || evict() ? free[--freeCount] : NONE;
+    if (!isFree && !evict()) {
+      return NONE;
+    }
+    while (freeCount == 0) {
+      // What was evicted makes room for others.
+      if (!evict()) {
+        return NONE;
+      }
+    }
+    return free[--freeCount];
   }
 
   private boolean evict() {
@@ -366,6 +428,10 @@ abstract class SlotStates extends PoolBlocks {
 
   private void toFree(int slot) {
     states[slot] = FREE;
-    free[freeCount++] = slot;
+    if (isToPark()) {
+      parked[parkedCount++] = slot;
+    } else {
+      free[freeCount++] = slot;
+    }
   }
 }

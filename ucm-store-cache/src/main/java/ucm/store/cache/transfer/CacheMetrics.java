@@ -73,7 +73,7 @@ final class CacheMetrics {
 
   /** Shows the pool. */
   void show(StoreMetrics metrics, CachePool pool) {
-    metrics.gauge("cache_slots", "Slots of the pool.", pool.memory::slots);
+    metrics.gauge("cache_slots", "Slots of the pool.", pool.slots::limit);
     metrics.gauge(
         "cache_huge_page_bytes", "Bytes of the pool on pages of 2 MiB.", pool.memory::hugeBytes);
     metrics.gauge("cache_slots_in_use", "Slots that are not free.", pool.slots::inUse);

@@ -54,15 +54,25 @@ final class CachePool {
    * @throws StoreException when there is not enough memory
    */
   static CachePool join(CacheConfig config, @Nullable Store next, StoreMetrics.Counter evictions) {
+    if (config.isDividable()) {
+      PoolMemory offered = PoolMemory.offered(config, next);
+      if (offered != null) {
+        return create(null, config, offered, evictions);
+      }
+      PoolBudget.Share share =
+          new PoolBudget.Share(
+              config.capacityBytes(), config.stride(), config.layout().shardCount());
+      return PoolBudget.OF_PROCESS.join(share, first -> create(config, first, evictions));
+    }
     if (!config.shared()) {
-      return create(null, config, next, evictions);
+      return create(null, config, PoolMemory.of(config, next), evictions);
     }
     Key key = new Key(config.uniqueId(), config.layout(), config.slots(), config.policy());
     return SHARED.compute(
         key,
         (_, open) -> {
           if (open == null) {
-            return create(key, config, null, evictions);
+            return create(key, config, PoolMemory.of(config, null), evictions);
           }
           open.users++;
           return open;
@@ -70,11 +80,19 @@ final class CachePool {
   }
 
   private static CachePool create(
-      @Nullable Key key, CacheConfig config, @Nullable Store next, StoreMetrics.Counter evictions) {
-    PoolMemory memory = PoolMemory.of(config, next);
+      @Nullable Key key, CacheConfig config, PoolMemory memory, StoreMetrics.Counter evictions) {
     int shards = config.layout().shardCount();
     return new CachePool(
         key, memory, new SlotPool(memory.slots(), shards, config.policy(), evictions));
+  }
+
+  private static CachePool create(CacheConfig config, int first, StoreMetrics.Counter evictions) {
+    PoolMemory memory = PoolMemory.returnable(config, first);
+    int shards = config.layout().shardCount();
+    SlotPool slots =
+        new SlotPool(memory.slots(), shards, config.policy(), evictions, memory::giveBack);
+    slots.limit(first);
+    return new CachePool(null, memory, slots);
   }
 
   /** Opens a user's device, which can copy from and to the slots. The pool releases it. */
@@ -97,6 +115,7 @@ final class CachePool {
   void leave() {
     if (key == null) {
       free();
+      PoolBudget.OF_PROCESS.leave(this);
       return;
     }
     SHARED.computeIfPresent(

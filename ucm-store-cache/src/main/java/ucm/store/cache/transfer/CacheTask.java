@@ -244,7 +244,7 @@ abstract class CacheTask extends TransferTask {
                 describe(),
                 todoCount,
                 cache.config.timeoutMs(),
-                cache.memory.slots(),
+                cache.pool.limit(),
                 cache.config.capacityGb()));
   }
 

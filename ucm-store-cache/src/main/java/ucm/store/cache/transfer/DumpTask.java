@@ -317,7 +317,7 @@ final class DumpTask extends CacheTask {
     private int[] groupStarts() {
       int size = shards.length;
       long first = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
-      long most = Math.max(first, Math.min(LARGEST * first, cache.memory.slots() / PARTS));
+      long most = Math.max(first, Math.min(LARGEST * first, cache.pool.limit() / PARTS));
       long perGroup = Math.max(first, dump.groupShards);
       BlockIds ids = dump.transfer.ids();
       int[] starts = new int[FIRST_GROUPS];
