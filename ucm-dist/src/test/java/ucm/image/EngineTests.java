@@ -30,7 +30,10 @@ final class EngineTests {
     int made = run(said, TOOLS.resolve("venv"), engine, version);
     assumeTrue(made != 1, () -> engine + " " + version + " is not tested: " + read(said).strip());
     assertThat(made).as(() -> read(said)).isZero();
-    Path out = folder.resolve("out");
+    // Stays, with the time of each test.
+    Path out =
+        Files.createDirectories(Path.of("target", "engine-tests"))
+            .resolve(engine + "-" + version + ".log");
     int ended =
         run(
             out,
@@ -39,6 +42,7 @@ final class EngineTests {
             version,
             "-x",
             "--tb=short",
+            "--durations=0",
             "--basetemp",
             folder.resolve("t"),
             "-m",
