@@ -91,10 +91,6 @@ public final class BenchReport {
             + "getTotalThreadAllocatedBytes. Every loaded byte was compared.");
   }
 
-  public static void printMeasures(PrintWriter out, List<BenchMeasure> measures) {
-    SPEEDS.table(measures).print(out);
-  }
-
   private static void print(PrintWriter out, Result result) {
     BenchPlan plan = result.plan;
     out.printf(

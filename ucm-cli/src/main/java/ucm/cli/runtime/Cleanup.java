@@ -119,20 +119,8 @@ public final class Cleanup implements AutoCloseable {
     return !folders.isEmpty();
   }
 
+  /** Closes things from the first to the last, also when one fails. */
   private synchronized @Nullable RuntimeException undo(
-      Deque<AutoCloseable> some, @Nullable RuntimeException failure) {
-    return closeEach(some, failure);
-  }
-
-  /** Closes things from the first to the last, also when one fails, and then throws. */
-  public static void closeAll(Deque<AutoCloseable> things) {
-    RuntimeException failure = closeEach(things, null);
-    if (failure != null) {
-      throw failure;
-    }
-  }
-
-  private static @Nullable RuntimeException closeEach(
       Deque<AutoCloseable> things, @Nullable RuntimeException failure) {
     RuntimeException first = failure;
     while (!things.isEmpty()) {

@@ -3,14 +3,10 @@ package ucm.cli.runtime;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
-import java.util.List;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
-import ucm.pipeline.connector.engine.KvCaches;
-import ucm.pipeline.connector.engine.KvTensor;
 
 /**
  * The paged KV cache of an engine, in host memory: one region per tensor of each layer, cut into
@@ -28,7 +24,6 @@ public final class EngineMemory implements AutoCloseable {
   private static final long TENSOR_STEP = 0xD1B54A32D192ED03L;
 
   private final BlockLayout layout;
-  private final int part;
   private final int pages;
   private final Arena arena = Arena.ofShared();
   private final MemoryRegion[] regions;
@@ -37,13 +32,7 @@ public final class EngineMemory implements AutoCloseable {
 
   /** Memory for some blocks; its pages are touched, so that timing does not meet their first use. */
   public EngineMemory(BlockLayout layout, int pages) {
-    this(layout, 0, pages);
-  }
-
-  /** The same for a rank, whose part of a block differs from those of other ranks. */
-  public EngineMemory(BlockLayout layout, int part, int pages) {
     this.layout = layout;
-    this.part = part;
     this.pages = pages;
     this.regions = new MemoryRegion[layout.shardCount() * layout.tensorCount()];
     try {
@@ -75,18 +64,6 @@ public final class EngineMemory implements AutoCloseable {
     return layout.shardCount();
   }
 
-  /** As a connector wants them registered: a layer for each shard. */
-  public KvCaches caches() {
-    List<List<KvTensor>> layers = new ArrayList<>();
-    for (int i = 0; i < regions.length; i++) {
-      if (i % layout.tensorCount() == 0) {
-        layers.add(new ArrayList<>());
-      }
-      layers.getLast().add(KvTensor.dense(regions[i], tensorSize(i)));
-    }
-    return new KvCaches(layers);
-  }
-
   /** All shards of blocks {@code from} (inclusive) to {@code to} (exclusive); block i is in page i. */
   public Transfer transfer(BlockIds ids, int from, int to) {
     return transfer(ids, from, to, 0, layout.shardCount());
@@ -114,44 +91,28 @@ public final class EngineMemory implements AutoCloseable {
     }
   }
 
-  public void poison(int page) {
-    for (int i = 0; i < regions.length; i++) {
-      tensor(i, page).fill(POISON);
-    }
-  }
-
   /** Writes the bytes of blocks into their pages, as a prefill would. */
   public void fill(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
-      fillPage(ids, block, block);
+      for (int i = 0; i < regions.length; i++) {
+        write(tensor(i, block), seed(ids, block, i));
+      }
     }
   }
 
   /** Compares every byte of blocks with what was dumped; throws at the first wrong place. */
   public void verify(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
-      verifyPage(ids, block, block);
-    }
-  }
-
-  /** Writes the bytes of the block at an index into a page. */
-  public void fillPage(BlockIds ids, int index, int page) {
-    for (int i = 0; i < regions.length; i++) {
-      write(tensor(i, page), seed(ids, index, i));
-    }
-  }
-
-  /** Compares every byte of the block at an index, in a page; throws at the first wrong place. */
-  public void verifyPage(BlockIds ids, int index, int page) {
-    for (int i = 0; i < regions.length; i++) {
-      MemorySegment found = tensor(i, page);
-      MemorySegment right = expected.asSlice(0, found.byteSize());
-      write(right, seed(ids, index, i));
-      long wrong = right.mismatch(found);
-      if (wrong >= 0) {
-        throw new WrongBytesException(
-            "block %s was loaded with a wrong byte: part %s, tensor %s, offset %s"
-                .formatted(ids.hex(index), part, i, wrong));
+      for (int i = 0; i < regions.length; i++) {
+        MemorySegment found = tensor(i, block);
+        MemorySegment right = expected.asSlice(0, found.byteSize());
+        write(right, seed(ids, block, i));
+        long wrong = right.mismatch(found);
+        if (wrong >= 0) {
+          throw new WrongBytesException(
+              "block %s was loaded with a wrong byte: tensor %s, offset %s"
+                  .formatted(ids.hex(block), i, wrong));
+        }
       }
     }
   }
@@ -169,8 +130,7 @@ public final class EngineMemory implements AutoCloseable {
   }
 
   private long seed(BlockIds ids, int index, int region) {
-    long tensor = part * (long) regions.length + region;
-    return ids.high(index) + Long.rotateLeft(ids.low(index), 32) + tensor * TENSOR_STEP;
+    return ids.high(index) + Long.rotateLeft(ids.low(index), 32) + region * TENSOR_STEP;
   }
 
   private MemorySegment tensor(int region, int page) {

@@ -43,25 +43,6 @@ public record LookupMessage(
    */
   public record PlacedInput(String id, int from, int to) {}
 
-  /** The texts of a variant. */
-  public static List<String> variants(PromptVariant of) {
-    List<String> variants = new ArrayList<>();
-    if (!of.lora().isEmpty()) {
-      variants.add("lora:" + of.lora());
-    }
-    if (!of.cacheSalt().isEmpty()) {
-      variants.add("salt:" + of.cacheSalt());
-    }
-    return variants;
-  }
-
-  /** The inputs of a variant. */
-  public static List<PlacedInput> inputs(PromptVariant of) {
-    return of.inputs().stream()
-        .map(input -> new PlacedInput(input.hash(), input.from(), input.to()))
-        .toList();
-  }
-
   /** What besides the tokens names the blocks. */
   public PromptVariant variant() throws ProtocolException {
     String lora = "";
