@@ -43,29 +43,6 @@ final class StoreTest {
   }
 
   @Test
-  void isGivenDefaultsByItsContext() {
-    StoreContext context = StoreContext.of(null);
-    assertThat(context.next()).isNull();
-    assertThat(context.metrics()).isSameAs(StoreMetrics.NONE);
-    long before = System.nanoTime();
-    assertThat(context.nanoClock().getAsLong()).isBetween(before, System.nanoTime());
-    Store next = new Named();
-    assertThat(StoreContext.of(next).next()).isSameAs(next);
-  }
-
-  @Test
-  void countsIntoTheVoidByDefault() {
-    StoreMetrics.NONE.counter("a", "A.").increment();
-    StoreMetrics.NONE.histogram("b", "B.").record(1);
-    StoreMetrics.NONE.gauge("c", "C.", () -> 1);
-    long[] total = {0};
-    StoreMetrics.Counter counter = amount -> total[0] += amount;
-    counter.increment();
-    counter.add(4);
-    assertThat(total[0]).isEqualTo(5);
-  }
-
-  @Test
   void saysWhenEverythingIsFlushed() {
     assertThat(FlushResult.clean().ok()).isTrue();
     assertThat(new FlushResult(1, BlockIds.empty(), 0, null).ok()).isFalse();

@@ -2,31 +2,22 @@ package ucm.store.fake;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.tuple;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import java.lang.module.ModuleDescriptor;
-import java.lang.module.ModuleDescriptor.Provides;
-import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
-import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
-import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.MemoryStore;
 
 final class FakeStoreTest {
@@ -55,16 +46,6 @@ final class FakeStoreTest {
   }
 
   @Test
-  void hasTheHitsOfAnLruCacheOfItsSize() {
-    FakeStore store = stores.open(new FakeStore(), Map.of("buffer_number", 3));
-    dump(store, IDS.slice(0, 3));
-    store.load(stores.memory(IDS.slice(0, 1)).transfer()).result().requireOk();
-    store.lookup(IDS.slice(1, 2));
-    dump(store, IDS.slice(3, 4));
-    assertThat(store.lookup(IDS)).as("the second was used longest ago").hasToString("{0, 2, 3}");
-  }
-
-  @Test
   void countsWhatItDoes() {
     RecordingMetrics metrics = stores.metrics;
     FakeStore store = stores.open(new FakeStore(), Map.of("buffer_number", 4));
@@ -79,33 +60,6 @@ final class FakeStoreTest {
     assertThat(metrics.count("fake_load_shards")).isEqualTo(8);
     assertThat(metrics.count("fake_missing_shards")).isEqualTo(4);
     assertThat(metrics.gauge("fake_blocks")).isEqualTo(4);
-  }
-
-  @Test
-  void pinsItsDefaults() {
-    assertThat(FakeStore.BUFFER_NUMBER.defaultValue()).isEqualTo(1_048_576);
-    assertThat(new FakeStore().configKeys())
-        .extracting(ConfigKey::name)
-        .containsExactly(
-            "tensor_size",
-            "tensor_size_list",
-            "shard_size",
-            "block_size",
-            "device_id",
-            "buffer_number");
-  }
-
-  @ParameterizedTest
-  @ValueSource(ints = {0, -1, (1 << 28) + 1})
-  void refusesANumberOfBlocksOutOfRange(int blocks) {
-    StoreConfig config = StoreConfig.of(settings(Map.of("buffer_number", blocks)));
-    new FakeStore().configure(config);
-    assertThat(config.problems())
-        .singleElement()
-        .hasToString(
-            "engine: error: buffer_number: found "
-                + blocks
-                + "; allowed is an integer, 1 to 268435456 (blocks)");
   }
 
   @Test
@@ -129,35 +83,6 @@ final class FakeStoreTest {
           .hasMessage(store.name() + " is a last stage and takes no next stage; found Memory");
       assertThatThrownBy(() -> store.lookup(IDS)).isInstanceOf(StoreClosedException.class);
     }
-  }
-
-  @Test
-  void isNotOpenedWithABadConfiguration() {
-    FakeStore store = new FakeStore();
-    store.configure(StoreConfig.of(Map.of()));
-    assertThatThrownBy(() -> store.open(StoreContext.of(null)))
-        .isInstanceOf(StoreException.class)
-        .hasMessageContaining("its configuration has errors");
-  }
-
-  @Test
-  void providesBothStoresAndExportsNothing() {
-    ModuleDescriptor descriptor = FakeStore.class.getModule().getDescriptor();
-    assumeTrue(descriptor != null, "the tests run on the class path");
-    assertThat(descriptor.exports()).isEmpty();
-    assertThat(descriptor.provides())
-        .extracting(Provides::service, Provides::providers)
-        .containsExactly(
-            tuple(
-                Store.class.getName(),
-                List.of(FakeStore.class.getName(), EmptyStore.class.getName())));
-  }
-
-  @Test
-  void hasNothingToFlush() throws InterruptedException {
-    FakeStore store = stores.open(new FakeStore(), Map.of());
-    store.dump(TransferMemory.ofShards(LAYOUT, Placement.PACKED, IDS, 0, 1).transfer());
-    assertThat(store.flush(Duration.ofDays(1)).ok()).isTrue();
   }
 
   private static Map<String, Object> settings(Map<String, Object> more) {
