@@ -31,7 +31,8 @@ record S3Config(
     int concurrency,
     long knownNanos,
     boolean searches,
-    long draftBytes) {
+    long draftBytes,
+    long capacityBytes) {
 
   static final ConfigKey<String> ENDPOINTS =
       ConfigKey.text("s3_endpoints")
@@ -60,6 +61,16 @@ record S3Config(
       ConfigKey.flag("s3_plaintext")
           .defaultTo(false)
           .doc("Allows http:// to other machines: blocks then pass the network in the clear.");
+  static final ConfigKey<Double> CAPACITY_GB =
+      ConfigKey.number("s3_capacity_gb")
+          .atLeast(0)
+          .defaultTo(0.0)
+          .unit("GiB")
+          .doc(
+              "Most space that blocks below s3_prefix may take: every 5 minutes, and when it has"
+                  + " stored a 32nd of that itself, one of the processes that share them removes"
+                  + " those that were stored, or loaded and so refreshed, longest ago. 0 removes"
+                  + " nothing, and leaves that to a lifecycle rule of the bucket.");
   static final ConfigKey<Integer> CONCURRENCY =
       ConfigKey.integer("s3_concurrency")
           .range(1, 512)
@@ -103,6 +114,7 @@ record S3Config(
                   PATH_STYLE,
                   CA_FILE,
                   PLAINTEXT,
+                  CAPACITY_GB,
                   CONCURRENCY,
                   FIRST_BYTE_MS,
                   KNOWN_S,
@@ -118,6 +130,7 @@ record S3Config(
   private static final int LOOKUPS_AT_ONCE = 16;
   private static final long MOST_PART = 64 << 20;
   private static final long MB = 1 << 20;
+  private static final double GB = 1 << 30;
 
   /**
    * Reads and checks all keys.
@@ -146,7 +159,8 @@ record S3Config(
                     config.get(CONCURRENCY),
                     TimeUnit.SECONDS.toNanos(config.get(KNOWN_S)),
                     "search".equals(config.get(LOOKUP)),
-                    config.get(DRAFT_MB) * MB));
+                    config.get(DRAFT_MB) * MB,
+                    (long) (config.get(CAPACITY_GB) * GB)));
   }
 
   /** Where the bucket is, as far as it is told without fault. */

@@ -4,10 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.time.ZoneOffset;
-import java.time.ZonedDateTime;
-import java.time.format.DateTimeFormatter;
-import java.time.format.DateTimeParseException;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +17,7 @@ import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
+import ucm.store.s3.client.ObjectRequest.Source;
 
 /**
  * Looks at the bucket of a pipeline that ends in {@code S3}: whether it answers, and lets this machine store,
@@ -71,12 +69,12 @@ public final class S3HealthCheck implements HealthCheck {
 
     List<Finding> findings() {
       ObjectReply reply = send(ObjectRequest.head(""));
+      clock(reply);
       if (!reply.ok()) {
         found.add(Finding.failed("bucket " + bucket, reply.describe(), advice(reply)));
         return found;
       }
       found.add(Finding.ok("bucket " + bucket, "answers"));
-      clock(reply);
       if (right("s3:PutObject", put(Map.of(METADATA, "doctor")))) {
         ObjectReply again = put(Map.of("If-None-Match", "*"));
         found.add(
@@ -93,7 +91,7 @@ public final class S3HealthCheck implements HealthCheck {
       right(
           "s3:ListBucket",
           send(ObjectRequest.ask("list-type=2&max-keys=1&prefix=" + prefix, bytes -> {})));
-      lifecycle();
+      oldBlocks();
       return found;
     }
 
@@ -102,15 +100,7 @@ public final class S3HealthCheck implements HealthCheck {
     }
 
     private ObjectReply put(Map<String, String> headers) {
-      return send(
-          ObjectRequest.put(
-              key,
-              headers,
-              (offset, into) -> {
-                int size = Math.min(into.remaining(), BODY.length - (int) offset);
-                into.put(BODY, (int) offset, size);
-              },
-              BODY.length));
+      return send(ObjectRequest.put(key, headers, Source.of(BODY), BODY.length));
     }
 
     private boolean right(String right, ObjectReply reply) {
@@ -139,32 +129,51 @@ public final class S3HealthCheck implements HealthCheck {
     }
 
     private void clock(ObjectReply reply) {
-      try {
-        Duration skew =
-            Duration.between(
-                ZonedDateTime.now(ZoneOffset.UTC),
-                ZonedDateTime.parse(reply.header("date"), DateTimeFormatter.RFC_1123_DATE_TIME));
-        found.add(
-            skew.abs().compareTo(MOST_SKEW) <= 0
-                ? Finding.ok("clock", "is the server's")
-                : Finding.warning(
-                    "clock",
-                    "differs from the server's by " + skew.toSeconds() + " s",
-                    "set it: signatures of another time are refused"));
-      } catch (DateTimeParseException e) {
-        found.add(Finding.warning("clock", "the server does not tell its time", ""));
+      Optional<Instant> theirs = reply.time("date");
+      if (reply.end() != ObjectReply.End.ANSWERED) {
+        return;
       }
+      Duration skew = Duration.between(Instant.now(), theirs.orElseGet(Instant::now));
+      found.add(
+          theirs.isEmpty()
+              ? Finding.warning("clock", "the server does not tell its time", "")
+              : skew.abs().compareTo(MOST_SKEW) <= 0
+                  ? Finding.ok("clock", "is the server's")
+                  : Finding.warning(
+                      "clock",
+                      "differs from the server's by " + skew.toSeconds() + " s",
+                      "set it: what is signed at another time is refused, by most servers after 15"
+                          + " min"));
     }
 
-    private void lifecycle() {
-      ObjectReply reply = send(ObjectRequest.ask("lifecycle", bytes -> {}));
-      found.add(
-          reply.ok()
-              ? Finding.ok("old blocks", "the bucket has lifecycle rules")
-              : Finding.warning(
-                  "old blocks",
-                  reply.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + reply.describe(),
-                  "set a rule that removes objects below s3_prefix: nothing else does"));
+    /** Who removes old blocks: a rule of the bucket, or the collector, which needs a lease. */
+    private void oldBlocks() {
+      ObjectReply rules = send(ObjectRequest.ask("lifecycle", bytes -> {}));
+      double capacity = config.get(S3Config.CAPACITY_GB);
+      if (rules.ok()) {
+        found.add(Finding.ok("old blocks", "the bucket has lifecycle rules"));
+      } else if (capacity == 0) {
+        found.add(
+            Finding.warning(
+                "old blocks",
+                rules.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + rules.describe(),
+                "set a rule that removes objects below s3_prefix, or s3_capacity_gb: nothing"
+                    + " else does"));
+      } else {
+        found.add(
+            Finding.ok("old blocks", "the oldest are removed beyond s3_capacity_gb " + capacity));
+      }
+      if (capacity > 0) {
+        ObjectReply other = put(Map.of("If-Match", "0123456789abcdef0123456789abcdef"));
+        found.add(
+            other.isPresent() || other.isMissing()
+                ? Finding.ok("If-Match", "lets one engine at a time remove old blocks")
+                : Finding.warning(
+                    "If-Match",
+                    other.describe(),
+                    "nothing: several engines may remove the same old blocks"));
+        send(ObjectRequest.delete(key));
+      }
     }
 
     private static String advice(ObjectReply reply) {

@@ -8,6 +8,8 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -25,10 +27,12 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.store.s3.block.BlockDump;
 import ucm.store.s3.block.BlockLoad;
+import ucm.store.s3.block.BlockRefresh;
 import ucm.store.s3.block.Drafts;
 import ucm.store.s3.block.Moves;
 import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.block.S3Metrics;
+import ucm.store.s3.capacity.BucketCollector;
 import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
@@ -49,6 +53,9 @@ public final class S3Store extends AbstractStore implements IndexLookup {
 
   private static final Logger LOG = LoggerFactory.getLogger(S3Store.class);
   private static final int MOST_WORKERS = 4;
+  private static final int REFRESH_ONE_IN = 20;
+  private static final Duration REFRESH_AFTER = Duration.ofHours(1);
+  private static final Duration LEASE = Duration.ofMinutes(10);
 
   private record OpenBucket(
       ObjectClient client,
@@ -58,7 +65,8 @@ public final class S3Store extends AbstractStore implements IndexLookup {
       BlockLookup lookup,
       Moves moves,
       Executor workers,
-      Drafts drafts) {}
+      Drafts drafts,
+      ScheduledExecutorService background) {}
 
   private @Nullable S3Config config;
   private volatile @Nullable OpenBucket bucket;
@@ -92,7 +100,16 @@ public final class S3Store extends AbstractStore implements IndexLookup {
       Executor workers = newWorkers("worker", Math.clamp(processors, 1, MOST_WORKERS));
       Moves moves =
           Moves.of(
-              client, format, known, metrics, told.concurrency(), workers, context.nanoClock());
+              client,
+              format,
+              known,
+              metrics,
+              told.concurrency(),
+              workers,
+              context.nanoClock(),
+              told.capacityBytes() == 0
+                  ? BlockRefresh.NONE
+                  : new BlockRefresh(told.client().bucket(), REFRESH_ONE_IN, REFRESH_AFTER));
       Drafts drafts =
           new Drafts(
               moves,
@@ -103,7 +120,26 @@ public final class S3Store extends AbstractStore implements IndexLookup {
           .metrics()
           .gauge("s3_shut_endpoints", "Endpoints that are not asked", client::shutEndpoints);
       context.metrics().gauge("s3_window_requests", "Moves that may be under way", moves::width);
-      bucket = new OpenBucket(client, format, known, metrics, lookup, moves, workers, drafts);
+      ScheduledExecutorService background =
+          Executors.newSingleThreadScheduledExecutor(newThreads("collector"));
+      if (told.capacityBytes() > 0) {
+        new BucketCollector(
+                client,
+                told.prefix(),
+                told.capacityBytes(),
+                LEASE,
+                timeout().toNanos(),
+                () -> known.storedBlocks() * format.objectSize(),
+                id -> {
+                  known.removed(id);
+                  metrics.collectedBlocks.increment();
+                },
+                context.nanoClock())
+            .start(background);
+      }
+      bucket =
+          new OpenBucket(
+              client, format, known, metrics, lookup, moves, workers, drafts, background);
     } catch (RuntimeException | Error e) {
       client.close(timeout());
       throw e;
@@ -273,6 +309,7 @@ public final class S3Store extends AbstractStore implements IndexLookup {
   @Override
   protected void doClose() {
     OpenBucket now = bucket();
+    now.background.shutdownNow();
     try {
       Set<BlockIds> left = new HashSet<>();
       // Half of what is left is for requests to be aborted.

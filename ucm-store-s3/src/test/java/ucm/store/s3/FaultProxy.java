@@ -9,6 +9,11 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -52,6 +57,7 @@ final class FaultProxy implements AutoCloseable {
   private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   final List<Asked> asked = new CopyOnWriteArrayList<>();
   private volatile Function<Asked, Fault> faults = _ -> Fault.NONE;
+  private volatile Duration shift = Duration.ZERO;
 
   FaultProxy(int upstream) throws IOException {
     this.upstream = upstream;
@@ -70,6 +76,37 @@ final class FaultProxy implements AutoCloseable {
   /** Fails each request of a method. */
   void fail(String method, Fault fault) {
     fail(one -> one.method.equals(method) ? fault : Fault.NONE);
+  }
+
+  /**
+   * Has it be a server whose clock differs, by less than the quarter of an hour that the one behind it takes:
+   * it refuses what was not signed at its time.
+   */
+  void shiftDates(Duration by) {
+    shift = by;
+  }
+
+  private Instant now() {
+    return Instant.now().plus(shift);
+  }
+
+  private String dated(String head) {
+    String date = DateTimeFormatter.RFC_1123_DATE_TIME.format(now().atZone(ZoneOffset.UTC));
+    return head.replaceFirst("(?i)\\r\\ndate: *[^\\r]*", "\r\nDate: " + date);
+  }
+
+  private boolean isOfNow(Asked one) {
+    String signed =
+        one.head
+            .lines()
+            .filter(line -> line.toLowerCase().startsWith("x-amz-date:"))
+            .map(line -> line.substring(line.indexOf(':') + 1).strip())
+            .findFirst()
+            .orElseThrow();
+    Instant at =
+        LocalDateTime.parse(signed, DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'"))
+            .toInstant(ZoneOffset.UTC);
+    return Duration.between(at, now()).abs().compareTo(Duration.ofMinutes(5)) < 0;
   }
 
   void heal() {
@@ -122,6 +159,10 @@ final class FaultProxy implements AutoCloseable {
       return false;
     }
     byte[] body = in.readNBytes(length);
+    if (!isOfNow(one)) {
+      status(one, "403", out);
+      return true;
+    }
     if (fault == Fault.NO_ANSWER) {
       closed.await();
       return false;
@@ -145,21 +186,21 @@ final class FaultProxy implements AutoCloseable {
   }
 
   /** An answer with all that a careless client would write into its log. */
-  private static void status(Asked one, String status, OutputStream out) throws IOException {
+  private void status(Asked one, String status, OutputStream out) throws IOException {
     String key = System.getenv("AWS_ACCESS_KEY_ID");
     String secret = System.getenv("AWS_SECRET_ACCESS_KEY");
     String body =
         "<Error><Code>Made%s</Code><AWSAccessKeyId>%s</AWSAccessKeyId><StringToSign>%s</StringToSign></Error>"
             .formatted(status, key, secret);
     String sent = one.method.equals("HEAD") ? "" : body;
-    String head = "HTTP/1.1 %s Made\r\nContent-Length: %s\r\nX-Made: %s\r\n\r\n";
-    out.write(head.formatted(status, body.length(), secret).getBytes(ISO_8859_1));
+    String head = "HTTP/1.1 %s Made\r\nContent-Length: %s\r\nX-Made: %s\r\nDate: now\r\n\r\n";
+    out.write(dated(head.formatted(status, body.length(), secret)).getBytes(ISO_8859_1));
     out.write(sent.getBytes(ISO_8859_1));
   }
 
   private boolean spoil(Fault fault, String head, byte[] body, OutputStream out)
       throws IOException, InterruptedException {
-    String spoilt = head;
+    String spoilt = dated(head);
     int half = body.length / 2;
     if (fault == Fault.FLIP_METADATA) {
       int at = head.toLowerCase().indexOf(METADATA) + METADATA.length() + 60;

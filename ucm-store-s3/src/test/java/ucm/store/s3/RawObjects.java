@@ -58,15 +58,7 @@ final class RawObjects implements AutoCloseable {
   }
 
   void put(String key, byte[] bytes, Map<String, String> headers) {
-    sendWell(
-        ObjectRequest.put(
-            key,
-            headers,
-            (offset, into) -> {
-              int size = Math.min(into.remaining(), bytes.length - (int) offset);
-              into.put(bytes, (int) offset, size);
-            },
-            bytes.length));
+    sendWell(ObjectRequest.put(key, headers, ObjectRequest.Source.of(bytes), bytes.length));
   }
 
   /** Flips a bit of an object, and leaves its metadata. */

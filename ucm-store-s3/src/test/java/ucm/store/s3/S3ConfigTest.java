@@ -40,6 +40,7 @@ final class S3ConfigTest {
     assertThat(read.knownNanos()).isEqualTo(TimeUnit.SECONDS.toNanos(60));
     assertThat(read.searches()).isTrue();
     assertThat(read.draftBytes()).isEqualTo(1L << 30);
+    assertThat(read.capacityBytes()).isZero();
   }
 
   @Test
@@ -57,6 +58,7 @@ final class S3ConfigTest {
     settings.put("s3_known_s", 0);
     settings.put("s3_lookup", "every");
     settings.put("s3_draft_mb", 2);
+    settings.put("s3_capacity_gb", 1.5);
     S3Config read = S3Config.from(config(settings)).orElseThrow();
     assertThat(read.client().endpoints())
         .isEqualTo(
@@ -71,6 +73,7 @@ final class S3ConfigTest {
     assertThat(read.knownNanos()).isZero();
     assertThat(read.searches()).isFalse();
     assertThat(read.draftBytes()).isEqualTo(2 << 20);
+    assertThat(read.capacityBytes()).isEqualTo(3L << 29);
   }
 
   @ParameterizedTest

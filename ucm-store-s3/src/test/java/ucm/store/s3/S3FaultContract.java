@@ -259,6 +259,46 @@ abstract class S3FaultContract {
     }
   }
 
+  /** The doctor says what is wrong; the endpoint is none that fails. */
+  @Test
+  void aClockThatDiffersIsAMissAndToldUntilItIsSet() throws Exception {
+    BlockIds ids = BlockBytes.ids(15, 2);
+    Store store = open();
+    stores.dump(store, ids).requireOk();
+    proxy.shiftDates(Duration.ofMinutes(10));
+    assertThat(store.lookup(ids).cardinality()).isZero();
+    TransferResult loaded = stores.load(store, ids);
+    assertThat(loaded.okCount()).isZero();
+    assertThat(loaded.cause()).hasMessageContaining("answer 403");
+    proxy.shiftDates(Duration.ZERO);
+    assertThat(stores.metrics.gauge("s3_shut_endpoints")).isZero();
+    stores.load(store, ids).requireOk();
+  }
+
+  @Test
+  void asksForLessWhenTheServerSaysSlowDownAndForMoreLater() throws Exception {
+    BlockIds ids = BlockBytes.ids(16, 64);
+    Store store = open(Map.of("s3_concurrency", 16));
+    stores.dump(store, ids).requireOk();
+    assertThat(stores.metrics.gauge("s3_window_requests")).isEqualTo(16);
+    proxy.fail("GET", Fault.STATUS_503);
+    assertThat(stores.load(store, ids.slice(0, 8)).okCount()).isZero();
+    assertThat(stores.metrics.gauge("s3_window_requests")).isLessThanOrEqualTo(8);
+    assertThat(stores.metrics.gauge("s3_shut_endpoints")).as("no fault").isZero();
+    proxy.heal();
+    while (stores.metrics.gauge("s3_window_requests") < 16) {
+      stores.load(store, ids).requireOk();
+    }
+    // One of many answers: the others are repeated, and nothing fails.
+    AtomicInteger gets = new AtomicInteger();
+    proxy.fail(
+        one ->
+            one.method().equals("GET") && gets.incrementAndGet() % 16 == 0
+                ? Fault.STATUS_503
+                : Fault.NONE);
+    stores.load(store, ids).requireOk();
+  }
+
   @Test
   void closesInTimeWhileAServerHangs() throws Exception {
     BlockIds ids = BlockBytes.ids(9, 2);

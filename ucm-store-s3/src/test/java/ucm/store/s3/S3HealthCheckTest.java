@@ -3,6 +3,7 @@ package ucm.store.s3;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,8 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
@@ -46,6 +49,26 @@ final class S3HealthCheckTest {
     assertThat(found.get("reads").status()).isEqualTo(Status.OK);
     assertThat(found.get("clock").status()).isEqualTo(Status.OK);
     assertThat(found.get("old").status()).as("no lifecycle rule").isEqualTo(Status.WARNING);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"versitygw", "ceph"})
+  void tellsWhetherTheCapacityCanBeKept(String server) {
+    String endpoint = "ceph".equals(server) ? CephCluster.shared(1).endpoint() : gateway.endpoint();
+    Map<String, Finding> found = run(Map.of("s3_capacity_gb", 3, "s3_endpoints", endpoint));
+    assertThat(found.get("old").status()).isEqualTo(Status.OK);
+    assertThat(found.get("If-Match").status()).isEqualTo(Status.OK);
+    assertThat(found.get("reads").status()).isEqualTo(Status.OK);
+    assertThat(found.values()).noneMatch(finding -> finding.status() == Status.FAILED);
+  }
+
+  @Test
+  void warnsOfAClockThatDiffers() throws Exception {
+    try (FaultProxy proxy = new FaultProxy(gateway.port())) {
+      proxy.shiftDates(Duration.ofMinutes(10));
+      assertThat(run(Map.of("s3_endpoints", proxy.endpoint())).get("clock").found())
+          .matches("differs from the server's by (599|600) s");
+    }
   }
 
   @Test

@@ -153,6 +153,7 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
     boolean bad = !reason.isEmpty() || reply.status() == RANGE_NOT_SATISFIABLE;
     if (loaded.cardinality() == begun.cardinality()) {
       moves.watcher().seen(id, removals);
+      moves.refresh().loaded(moves.client(), key, reply);
       end(reply, ShardOutcome.FAILED, null);
     } else if (reply.ok() && crcs == null && ObjectFormat.isBare(reply) && !again) {
       askForFooter();

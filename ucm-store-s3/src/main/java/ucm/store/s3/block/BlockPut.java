@@ -71,7 +71,7 @@ final class BlockPut {
     if (reply.ok()) {
       moves.metrics().storedBlocks.increment();
       moves.metrics().dumpBytes.add(moves.format().layout().blockSize());
-      moves.watcher().repaired(id);
+      moves.watcher().stored(id);
       stored();
     } else if (onlyIfAbsent && (reply.isPresent() || reply.status() == CONFLICT)) {
       isItThere();

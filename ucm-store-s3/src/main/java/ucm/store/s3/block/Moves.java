@@ -14,6 +14,7 @@ import ucm.store.s3.client.ObjectReply;
  *
  * @param workers read memory for dumps
  * @param clock of the deadlines
+ * @param refresh of what is loaded
  * @param conditional whether the server knows {@code If-None-Match}, as far as it has said
  */
 public record Moves(
@@ -24,6 +25,7 @@ public record Moves(
     RequestWindow window,
     Executor workers,
     LongSupplier clock,
+    BlockRefresh refresh,
     AtomicBoolean conditional) {
 
   /** Is told what moves find out about blocks. */
@@ -42,7 +44,7 @@ public record Moves(
     void damaged(BlockIds id);
 
     /** A block was stored, whatever was there before. */
-    void repaired(BlockIds id);
+    void stored(BlockIds id);
 
     /** Whether what is there of a block cannot be used. */
     boolean isDamaged(BlockIds id);
@@ -56,7 +58,8 @@ public record Moves(
       S3Metrics metrics,
       int concurrency,
       Executor workers,
-      LongSupplier clock) {
+      LongSupplier clock,
+      BlockRefresh refresh) {
     return new Moves(
         client,
         format,
@@ -65,6 +68,7 @@ public record Moves(
         new RequestWindow(concurrency),
         workers,
         clock,
+        refresh,
         new AtomicBoolean(true));
   }
 

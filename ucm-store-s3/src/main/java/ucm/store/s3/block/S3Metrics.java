@@ -29,6 +29,8 @@ public final class S3Metrics {
   public final Counter failedBlocks = counter("dump_failed_blocks", "Blocks whose dump failed");
   public final Counter givenUpBlocks =
       counter("given_up_blocks", "Blocks of which shards never came");
+  public final Counter collectedBlocks =
+      counter("collected_blocks", "Old blocks removed for s3_capacity_gb");
   public final Counter lookupBlocks = counter("lookup_blocks", "Blocks looked up");
   public final Counter lookupHitBlocks = counter("lookup_hit_blocks", "Blocks looked up and found");
   public final Counter lookupKnownBlocks =

@@ -2,9 +2,6 @@ package ucm.store.s3.client;
 
 import java.net.URI;
 import java.time.Duration;
-import java.time.ZonedDateTime;
-import java.time.format.DateTimeFormatter;
-import java.time.format.DateTimeParseException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -45,7 +42,7 @@ import ucm.store.s3.client.ObjectRequest.Method;
 /**
  * Requests by the AWS Common Runtime: connections, TLS, signatures, the standard chain of credentials, two
  * retries with jitter as long as few requests need them, and bodies that stay outside the heap. What is here
- * beside that is the time of a request, the choice of an endpoint, and the clock of the server.
+ * beside that is the time of a request, and the choice of an endpoint.
  */
 public final class CrtObjectClient implements ObjectClient {
 
@@ -60,8 +57,6 @@ public final class CrtObjectClient implements ObjectClient {
   // A PUT is answered when its body is there: so many bytes have a second, as others use the same
   // link.
   private static final long SLOWEST_PUT = 1 << 20;
-  private static final long SKEW_MILLIS = 240_000;
-  private static final int FORBIDDEN = 403;
 
   private final ClientSettings settings;
   private final List<Endpoint> endpoints = new ArrayList<>();
@@ -73,7 +68,6 @@ public final class CrtObjectClient implements ObjectClient {
   // Guarded by itself.
   private final Set<CrtExchange> open = new HashSet<>();
   private boolean closed;
-  private volatile long skewMillis;
 
   /**
    * A client; connections are made when they are needed.
@@ -150,39 +144,6 @@ public final class CrtObjectClient implements ObjectClient {
 
   @Override
   public CompletableFuture<ObjectReply> send(ObjectRequest request, long nanos) {
-    long start = System.nanoTime();
-    CompletableFuture<ObjectReply> first = sendOnce(request, nanos);
-    return first.thenCompose(
-        reply ->
-            reply.status() == FORBIDDEN && takesClockOf(reply)
-                ? sendOnce(request, nanos - (System.nanoTime() - start))
-                : CompletableFuture.completedFuture(reply));
-  }
-
-  /** Whether the server's clock differs from what was known, and is taken from now on. */
-  private boolean takesClockOf(ObjectReply reply) {
-    try {
-      long now = System.currentTimeMillis();
-      String date = reply.header("date");
-      long theirs =
-          ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME)
-              .toInstant()
-              .toEpochMilli();
-      if (Math.abs(theirs - (now + skewMillis)) < SKEW_MILLIS) {
-        return false;
-      }
-      skewMillis = theirs - now;
-      LOG.warn(
-          "S3: this machine's clock differs from the server's by {} s, which is allowed for;"
-              + " set the clock",
-          TimeUnit.MILLISECONDS.toSeconds(skewMillis));
-      return true;
-    } catch (DateTimeParseException e) {
-      return false;
-    }
-  }
-
-  private CompletableFuture<ObjectReply> sendOnce(ObjectRequest request, long nanos) {
     if (nanos <= 0) {
       return CompletableFuture.completedFuture(ObjectReply.none(End.LATE, "no time was left"));
     }
@@ -216,6 +177,10 @@ public final class CrtObjectClient implements ObjectClient {
   }
 
   private long firstByteNanos(ObjectRequest request) {
+    if (request.key().isEmpty() && request.method() != Method.HEAD) {
+      // A list, or the removal of many, comes when it is ready.
+      return Long.MAX_VALUE;
+    }
     double upload = request.source() == null ? 0 : request.bytes() / (double) SLOWEST_PUT;
     return settings.firstByteNanos() + (long) (upload * TimeUnit.SECONDS.toNanos(1));
   }
@@ -262,12 +227,6 @@ public final class CrtObjectClient implements ObjectClient {
       options.withMetaRequestType(MetaRequestType.GET_OBJECT);
     } else {
       options.withMetaRequestType(MetaRequestType.DEFAULT).withOperationName(operation(request));
-    }
-    if (skewMillis != 0) {
-      AwsSigningConfig shifted = signing.clone();
-      shifted.setTime(System.currentTimeMillis() + skewMillis);
-      options.withSigningConfig(shifted);
-      var _ = exchange.reply.whenComplete((_, _) -> shifted.close());
     }
     return options;
   }

@@ -1,7 +1,13 @@
 package ucm.store.s3.client;
 
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * How a request ended.
@@ -96,6 +102,24 @@ public record ObjectReply(End end, int status, String code, Map<String, String> 
     } catch (NumberFormatException e) {
       return -1;
     }
+  }
+
+  /** The time that a header has. */
+  public Optional<Instant> time(String name) {
+    try {
+      return Optional.of(
+          ZonedDateTime.parse(header(name), DateTimeFormatter.RFC_1123_DATE_TIME).toInstant());
+    } catch (DateTimeParseException e) {
+      return Optional.empty();
+    }
+  }
+
+  /** How long ago the object was stored, by the server's clock alone; nothing when it does not say. */
+  public Duration age() {
+    Instant now = time("date").orElse(Instant.EPOCH);
+    Duration age = Duration.between(time("last-modified").orElse(now), now);
+    // Some servers note the date of answers once a second.
+    return age.isNegative() ? Duration.ZERO : age;
   }
 
   /** What came of it, for people; has nothing of the server's text but its code. */

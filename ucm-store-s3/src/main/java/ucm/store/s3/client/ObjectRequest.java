@@ -37,6 +37,14 @@ public record ObjectRequest(
 
     /** Copies bytes, as many as there is room for and are left; from the start when that is asked for. */
     void copy(long offset, ByteBuffer into);
+
+    /** Some bytes of the heap. */
+    static Source of(byte[] bytes) {
+      return (offset, into) -> {
+        int size = Math.min(into.remaining(), bytes.length - (int) offset);
+        into.put(bytes, (int) offset, size);
+      };
+    }
   }
 
   /** Takes an answer's body. Called by one thread at a time, and not any more when the request has ended. */
@@ -74,6 +82,11 @@ public record ObjectRequest(
   /** Asks the bucket a question. */
   public static ObjectRequest ask(String query, Sink sink) {
     return new ObjectRequest(Method.GET, "", query, Map.of(), null, sink, 0);
+  }
+
+  /** The same, with something that takes the body of a good answer. */
+  public ObjectRequest into(Sink taker) {
+    return new ObjectRequest(method, key, query, headers, source, taker, bytes);
   }
 
   @Override

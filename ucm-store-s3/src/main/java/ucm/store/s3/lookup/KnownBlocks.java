@@ -23,6 +23,7 @@ public final class KnownBlocks implements Moves.BlockWatcher {
   private final Map<BlockIds, Long> seen = new LinkedHashMap<>();
   private final Set<BlockIds> damaged = new HashSet<>();
   private long removals;
+  private long stored;
 
   public KnownBlocks(long keepNanos, LongSupplier clock) {
     this.keepNanos = keepNanos;
@@ -78,8 +79,14 @@ public final class KnownBlocks implements Moves.BlockWatcher {
 
   /** A block was stored, whatever was there before. */
   @Override
-  public synchronized void repaired(BlockIds id) {
+  public synchronized void stored(BlockIds id) {
     damaged.remove(id);
+    stored++;
+  }
+
+  /** How many blocks this process has stored. */
+  public synchronized long storedBlocks() {
+    return stored;
   }
 
   @Override

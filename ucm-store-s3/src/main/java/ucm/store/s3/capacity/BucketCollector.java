@@ -1,0 +1,204 @@
+package ucm.store.s3.capacity;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.UUID;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.StoreException;
+import ucm.store.s3.capacity.ObjectList.Listed;
+import ucm.store.s3.client.ObjectClient;
+import ucm.store.s3.client.ObjectReply;
+import ucm.store.s3.client.ObjectRequest;
+import ucm.store.s3.client.ObjectRequest.Source;
+
+/**
+ * Removes the oldest blocks when those below a prefix, of whatever layout, take more than a capacity. Of the
+ * processes that share them one does it, the one that has written the lease, an object that is stored when there
+ * is none, and replaced by the one whose last version is still there; a lease that is not renewed is taken
+ * over. Where a server has no conditions, two may do it: they remove the same blocks.
+ */
+public final class BucketCollector {
+
+  private static final Logger LOG = LoggerFactory.getLogger(BucketCollector.class);
+  private static final long EVERY_NANOS = TimeUnit.MINUTES.toNanos(5);
+  private static final long TICK_SECONDS = 1;
+  // What one removes more than needed, so that the bucket is not listed for each block.
+  private static final int SPARE = 20;
+  private static final int NOTICED = 32;
+  // Oldest ones that are kept in mind while the bucket is listed.
+  private static final int MOST = 200_000;
+  private static final Pattern BLOCK = Pattern.compile("[0-9a-f]{8}/[0-9a-f]{3}/([0-9a-f]{32})");
+
+  private final ObjectClient client;
+  private final ObjectList list;
+  private final String prefix;
+  private final long capacity;
+  private final Duration lease;
+  private final long nanos;
+  private final LongSupplier written;
+  private final Consumer<BlockIds> removed;
+  private final LongSupplier clock;
+  private final String self = UUID.randomUUID().toString();
+  // Used by one thread.
+  private String etag = "";
+  private long renewals;
+  private long renewedAt;
+  private long collectedAt;
+  private long writtenThen;
+  private boolean first = true;
+
+  /**
+   * A collector that does nothing by itself.
+   *
+   * @param lease after how long without a renewal another may take over
+   * @param nanos the time of a request
+   * @param written bytes that this process has stored
+   * @param removed told of each block that is removed
+   */
+  public BucketCollector(
+      ObjectClient client,
+      String prefix,
+      long capacity,
+      Duration lease,
+      long nanos,
+      LongSupplier written,
+      Consumer<BlockIds> removed,
+      LongSupplier clock) {
+    this.client = client;
+    this.list = new ObjectList(client, prefix, nanos);
+    this.prefix = prefix;
+    this.capacity = capacity;
+    this.lease = lease;
+    this.nanos = nanos;
+    this.written = written;
+    this.removed = removed;
+    this.clock = clock;
+  }
+
+  /** Collects every 5 minutes, and when this process has stored a 32nd of the capacity. */
+  public void start(ScheduledExecutorService timer) {
+    var _ = timer.scheduleWithFixedDelay(this::tick, TICK_SECONDS, TICK_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private void tick() {
+    long now = clock.getAsLong();
+    long more = written.getAsLong() - writtenThen;
+    if (!first && now - collectedAt < EVERY_NANOS && more <= capacity / NOTICED) {
+      return;
+    }
+    try {
+      collect();
+    } catch (RuntimeException e) {
+      LOG.warn("S3: old blocks were not removed, it is tried again in a while: {}", e.toString());
+    }
+    first = false;
+    collectedAt = now;
+    writtenThen += more;
+  }
+
+  /**
+   * Removes what is too much, when this process has the lease.
+   *
+   * @return how many blocks
+   * @throws StoreException when the bucket does not do what it is asked
+   */
+  public int collect() {
+    if (!renew()) {
+      return 0;
+    }
+    Comparator<Listed> byAge = Comparator.comparing(Listed::modified).thenComparing(Listed::key);
+    PriorityQueue<Listed> oldest = new PriorityQueue<>(byAge.reversed());
+    long total = 0;
+    String after = "";
+    for (List<Listed> page = list.page(after); !page.isEmpty(); page = list.page(after)) {
+      for (Listed one : page) {
+        if (BLOCK.matcher(one.key().substring(prefix.length() + 1)).matches()) {
+          total += one.size();
+          oldest.add(one);
+        }
+        if (oldest.size() > MOST) {
+          oldest.remove();
+        }
+      }
+      after = page.getLast().key();
+      if (!stillMine()) {
+        return 0;
+      }
+    }
+    if (total <= capacity) {
+      return 0;
+    }
+    List<Listed> order = new ArrayList<>(oldest);
+    order.sort(byAge);
+    return removeUntil(order, total - (capacity - capacity / SPARE));
+  }
+
+  private int removeUntil(List<Listed> order, long tooMuch) {
+    int count = 0;
+    long left = tooMuch;
+    while (left > 0 && count < order.size() && stillMine()) {
+      List<String> keys = new ArrayList<>();
+      while (left > 0 && count < order.size() && keys.size() < ObjectList.PAGE) {
+        Listed one = order.get(count++);
+        keys.add(one.key());
+        left -= one.size();
+      }
+      list.remove(keys);
+      for (String key : keys) {
+        removed.accept(BlockIds.ofHex(List.of(key.substring(key.lastIndexOf('/') + 1))));
+      }
+    }
+    LOG.info("S3: {} of the oldest blocks below {} were removed", count, prefix);
+    return count;
+  }
+
+  private boolean stillMine() {
+    return clock.getAsLong() - renewedAt < lease.toNanos() / 4 || renew();
+  }
+
+  /** Whether this process may collect: it has written the lease last, or the one who did is gone. */
+  private boolean renew() {
+    ObjectReply reply = write(etag.isEmpty() ? "If-None-Match" : "If-Match", etag);
+    if (reply.isPresent() || reply.isMissing()) {
+      ObjectReply held = client.send(ObjectRequest.head(key()), nanos).join();
+      if (held.ok() && held.age().compareTo(lease) < 0) {
+        etag = "";
+        return false;
+      }
+      reply = write(held.ok() ? "If-Match" : "If-None-Match", held.header("etag"));
+    }
+    etag = reply.ok() ? reply.header("etag") : "";
+    renewedAt = clock.getAsLong();
+    if (!reply.ok() && !reply.isPresent()) {
+      throw new StoreException("S3 did not store the lease " + key() + ": " + reply.describe());
+    }
+    return reply.ok();
+  }
+
+  private String key() {
+    return prefix + "/collector";
+  }
+
+  private ObjectReply write(String condition, String version) {
+    byte[] body = (self + " " + renewals++).getBytes(UTF_8);
+    // Ceph compares with its tag as it is, which has no quotes; others know both.
+    String tag = version.replace("\"", "");
+    Map<String, String> headers = Map.of(condition, tag.isEmpty() ? "*" : tag);
+    return client
+        .send(ObjectRequest.put(key(), headers, Source.of(body), body.length), nanos)
+        .join();
+  }
+}
