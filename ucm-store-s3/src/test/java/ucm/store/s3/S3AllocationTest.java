@@ -35,12 +35,14 @@ import ucm.testkit.TransferMemory;
 /**
  * Bodies do not cross the heap. Beside that, prints how the store compares with its transport alone, on one
  * server, 16 requests at once, in turns, plain and by TLS; times are not judged, as they are the machine's.
- * {@code -Ducm.rounds=30} measures longer.
+ * {@code -Ducm.rounds=8} measures longer.
  */
 final class S3AllocationTest {
 
   private static final int AT_ONCE = 16;
-  private static final int ROUNDS = Integer.getInteger("ucm.rounds", 4);
+  // Of the largest blocks; as many bytes of smaller ones.
+  private static final int ROUNDS = Integer.getInteger("ucm.rounds", 2);
+  private static final long LARGEST = 16L << 20;
   private static final double MOST_HEAP = 0.02;
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
   private static final OperatingSystemMXBean SYSTEM =
@@ -80,17 +82,22 @@ final class S3AllocationTest {
     return sorted.get(sorted.size() / 2);
   }
 
-  /** Runs both in turns, after once for nothing; the heap bytes that the second needs for a byte moved. */
+  /**
+   * Runs both in turns, after as often for nothing, so that both are compiled.
+   *
+   * @return the heap bytes that the second needs for a byte moved
+   */
   private static double compare(String what, long bytes, Job before, Job raw, Job own)
       throws Exception {
     List<Taken> raws = new ArrayList<>();
     List<Taken> owns = new ArrayList<>();
-    for (int round = 0; round <= ROUNDS; round++) {
+    int rounds = (int) (ROUNDS * LARGEST * AT_ONCE / bytes);
+    for (int round = 0; round < 2 * rounds; round++) {
       before.run();
       boolean rawFirst = round % 2 == 0;
       Taken first = Taken.of(rawFirst ? raw : own);
       Taken second = Taken.of(rawFirst ? own : raw);
-      if (round > 0) {
+      if (round >= rounds) {
         raws.add(rawFirst ? first : second);
         owns.add(rawFirst ? second : first);
       }

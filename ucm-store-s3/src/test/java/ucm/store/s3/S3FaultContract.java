@@ -1,6 +1,7 @@
 package ucm.store.s3;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -66,6 +67,10 @@ abstract class S3FaultContract {
     stores.close();
     root.detachAppender(logged);
     ((Logger) LoggerFactory.getLogger("ucm")).setLevel(null);
+    requireNoSecretInLogs();
+  }
+
+  private void requireNoSecretInLogs() {
     for (ILoggingEvent event : logged.list) {
       requireNoSecret(event.getFormattedMessage());
       for (IThrowableProxy e = event.getThrowableProxy(); e != null; e = e.getCause()) {
@@ -297,6 +302,33 @@ abstract class S3FaultContract {
                 ? Fault.STATUS_503
                 : Fault.NONE);
     stores.load(store, ids).requireOk();
+  }
+
+  @Test
+  void asksForEachBlockWhenItIsTold() throws Exception {
+    BlockIds ids = BlockBytes.ids(17, 100);
+    Store store = open(Map.of("s3_lookup", "every"));
+    stores.dump(store, ids.slice(0, 60)).requireOk();
+    long before = proxy.count("HEAD");
+    assertThat(store.lookupPrefix(ids)).isEqualTo(59);
+    assertThat(proxy.count("HEAD") - before).isEqualTo(ids.size());
+  }
+
+  /** The server has said them, the store has logged, and the search would have found them. */
+  @Test
+  void theSearchForSecretsFindsThem() throws Exception {
+    BlockIds ids = BlockBytes.ids(18, 1);
+    Store store = open();
+    proxy.fail(_ -> Fault.STATUS_403);
+    Throwable cause = stores.load(store, ids).cause();
+    assertThat(cause).hasMessageContaining("Made403");
+    requireNoSecret(cause);
+    String secret = System.getenv("AWS_SECRET_ACCESS_KEY");
+    Throwable told = new IllegalStateException(new IllegalStateException("it is " + secret));
+    assertThatThrownBy(() -> requireNoSecret(told)).isInstanceOf(AssertionError.class);
+    LoggerFactory.getLogger("ucm.store.s3.Any").trace("it is {}", secret);
+    assertThatThrownBy(this::requireNoSecretInLogs).isInstanceOf(AssertionError.class);
+    logged.list.clear();
   }
 
   @Test
