@@ -702,7 +702,6 @@ def test_a_cache_of_another_type_than_the_model_has_names_of_its_own(
 @pytest.mark.parametrize(
     "more",
     [
-        {"pipeline_parallel_size": 2},
         {"decode_context_parallel_size": 2},
         {"prefill_context_parallel_size": 2},
     ],

@@ -87,6 +87,7 @@ SENT = {
         0,
         protocol.Identity("1a2b3", "config", "weights", "second").write(protocol.Writer()),
     ),
+    "stage": (protocol.STAGE, 7, protocol.stage(4, 3)),
     "groups": (
         protocol.GROUPS,
         0,

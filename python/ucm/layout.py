@@ -80,7 +80,10 @@ def find(kv_caches: Dict[str, Tensors], blocks: int, mla: bool) -> KvLayout:
 
 def find_groups(groups: Sequence[Dict[str, Tensors]], blocks: int, mla: bool) -> KvLayout:
     """The same for several KV cache groups, whose layers may have the same memory in other blocks."""
-    found = [find(group, blocks, mla) for group in groups]
+    if not any(groups):
+        raise LayoutError("the engine registers no KV tensors")
+    # Of some groups, another stage of a pipeline has all layers.
+    found = [find(group, blocks, mla) if group else _layout([], {}, [[]]) for group in groups]
     layers = sorted((layer for one in found for layer in one.layers), key=lambda one: layer_number(one.name))
     shared = {name: of for one in found for name, of in one.shared.items()}
     return _layout(layers, shared, [[layer.name for layer in one.layers] for one in found])

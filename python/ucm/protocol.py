@@ -38,11 +38,13 @@ FIND, FOUND_WHICH = 33, 34
 OPEN_REGION, OPENED_REGION = 35, 36
 STORE_CHUNKS, LOAD_CHUNKS, MOVED = 37, 38, 39
 GROUPS = 40
+STAGE = 41
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
 # What an engine has to know of its configuration, which the daemon alone reads.
 SAVES_GENERATED, LAYERWISE = 1, 2
 
+UNKNOWN_TYPE = 3
 REFUSED_ENGINE = 5
 NO_ROOM = 7
 
@@ -353,6 +355,11 @@ def groups(rules: Sequence[Rule], layers: Sequence[Sequence[int]]) -> Writer:
     for rule, numbers in zip(rules, layers):
         writer.u8(rule.kind).u32(rule.tokens).u32(rule.block_tokens).u32s(numbers)
     return writer
+
+
+def stage(stages: int, own: int) -> Writer:
+    """STAGE: how many stages the layers are dealt out to, and which one this worker is of."""
+    return Writer().u32(stages).u32(own)
 
 
 class Region(NamedTuple):

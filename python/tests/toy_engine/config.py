@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from uuid import uuid4
 
 
-def make(kv_transfer_config, tp, blocks, block_tokens, mla):
+def make(kv_transfer_config, tp, blocks, block_tokens, mla, pp=1):
     """A VllmConfig."""
     transfer = dict(kv_transfer_config)
     extra = transfer.get("kv_connector_extra_config", {})
@@ -20,7 +20,7 @@ def make(kv_transfer_config, tp, blocks, block_tokens, mla):
         parallel_config=SimpleNamespace(
             rank=0,
             tensor_parallel_size=tp,
-            pipeline_parallel_size=1,
+            pipeline_parallel_size=pp,
             data_parallel_rank=transfer.get("data_parallel_rank", 0),
         ),
         model_config=SimpleNamespace(

@@ -102,7 +102,10 @@ class BlockPool:
 
 
 class ToyEngine:
-    """An engine of `tp` ranks; with one, the connector's both sides live in this process."""
+    """An engine of `pp` stages of `tp` ranks; with one rank, the connector's both sides live in this process.
+
+    Stages have some layers each, the first one more than the last.
+    """
 
     request_type = Request
     rank_type = Rank
@@ -112,6 +115,7 @@ class ToyEngine:
         kv_transfer_config,
         layout="2BNHD",
         tp=1,
+        pp=1,
         block_size=16,
         num_blocks=64,
         budget=64,
@@ -132,17 +136,23 @@ class ToyEngine:
         self.budget, self.max_num_seqs = budget, max_num_seqs
         self.prefix_caching, self.vocabulary = prefix_caching, vocabulary
         mla = layout == "mla"
-        self.config = configs.make(kv_transfer_config, tp, num_blocks, block_size, mla)
+        self.config = configs.make(kv_transfer_config, tp, num_blocks, block_size, mla, pp)
         kind = interface.MLAAttentionSpec if mla else interface.FullAttentionSpec
         layers, page = self._shape()
         names = [f"model.layers.{i}.self_attn.attn" for i in range(layers)]
-        groups = [interface.KVCacheGroupSpec(names, kind(block_size, block_size * page))]
-        kv_cache_config = interface.KVCacheConfig(num_blocks, [], groups)
+
+        def of_stage(stage):
+            each = -(-layers // pp)
+            own = names[stage * each : (stage + 1) * each]
+            groups = [interface.KVCacheGroupSpec(own, kind(block_size, block_size * page))]
+            return interface.KVCacheConfig(num_blocks, [], groups)
+
+        kv_cache_config = of_stage(0)
         self.pool = BlockPool(num_blocks)
-        if tp == 1:
+        if tp * pp == 1:
             self.ranks = [self.rank_type(self.config, 0, layout, kv_cache_config)]
         else:
-            self.ranks = [RankProcess(self.config, r, layout, kv_cache_config) for r in range(tp)]
+            self.ranks = [RankProcess(self.config, r, layout, of_stage(r // tp)) for r in range(tp * pp)]
             for rank in self.ranks:
                 rank.ready()
         self.connector = create_connector(self.config, KVConnectorRole.SCHEDULER, kv_cache_config)

@@ -42,12 +42,14 @@ class Rank:
         from vllm.distributed.kv_transfer.kv_connector.v1 import KVConnectorRole
 
         self.profile = PROFILE
-        self.content_rank = 0 if layout == "mla" else rank
+        tp = config.parallel_config.tensor_parallel_size
+        self.content_rank = 0 if layout == "mla" else rank % tp
         self.tokens = config.cache_config.block_size
-        parallel_state.set_tp_group(rank, config.parallel_config.tensor_parallel_size)
+        parallel_state.set_tp_group(rank % tp, tp)
         config.parallel_config.rank = rank
         self.connector = create_connector(config, KVConnectorRole.WORKER, kv_cache_config)
         self.names = kv_cache_config.kv_cache_groups[0].layer_names
+        self.first_layer = int(self.names[0].split(".")[2])
         self.tensors, self.views = {}, []
         gpu = gpus.of_environment()
         for name in self.names:
@@ -123,7 +125,7 @@ class Rank:
         blocks, offsets = self._slots(work, 0, work.computed)
         assert 0 not in blocks, "the null block is used"
         found = self.views[layer][blocks, offsets]
-        right = kv.expected(work.hashes[: work.computed], layer, self.content_rank)
+        right = kv.expected(work.hashes[: work.computed], self.first_layer + layer, self.content_rank)
         same = (found == right.to(found.device)).flatten(1).all(1)
         if not bool(same.all()):
             position = int((~same).nonzero()[0])
@@ -136,7 +138,7 @@ class Rank:
     def _compute(self, layer, work):
         end = work.computed + work.new
         blocks, offsets = self._slots(work, work.computed, end)
-        right = kv.expected(work.hashes[work.computed : end], layer, self.content_rank)
+        right = kv.expected(work.hashes[work.computed : end], self.first_layer + layer, self.content_rank)
         view = self.views[layer]
         view[blocks, offsets] = right.to(view.device)
 

@@ -187,6 +187,22 @@ def tp_rank(parallel_config: Any) -> int:
         return int(parallel_config.rank) % int(parallel_config.tensor_parallel_size)
 
 
+def stages(parallel_config: Any) -> int:
+    """To how many stages the layers of the model are dealt out."""
+    return int(getattr(parallel_config, "pipeline_parallel_size", 1) or 1)
+
+
+def stage(parallel_config: Any) -> int:
+    """Which of them this worker is of."""
+    try:
+        from vllm.distributed.parallel_state import get_pp_group
+
+        return int(get_pp_group().rank_in_group)
+    except (ImportError, AssertionError, AttributeError):
+        rank = int(parallel_config.rank) // int(parallel_config.tensor_parallel_size)
+        return rank % stages(parallel_config)
+
+
 def is_mla(model_config: Any) -> bool:
     return bool(
         getattr(model_config, "use_mla", False) or getattr(model_config, "is_deepseek_mla", False)
@@ -229,8 +245,6 @@ _UNLIKE_PROMPTS = ("RSWASpec",)
 def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
     """Why an engine cannot be served; None when it can."""
     parallel = vllm_config.parallel_config
-    if getattr(parallel, "pipeline_parallel_size", 1) > 1:
-        return "pipeline parallelism is not supported"
     for key in ("decode_context_parallel_size", "prefill_context_parallel_size"):
         if getattr(parallel, key, 1) > 1:
             return "context parallelism is not supported"

@@ -90,7 +90,9 @@ class SchedulerSide:
         self._loads = self._engine.role != 1
         self._saves = self._engine.role != 2
         if events.are_on(vllm_config):
-            self._events = events.Events(self._tokens, 1 if self._engine.mla else self._engine.tp_size)
+            ranks = 1 if self._engine.mla else self._engine.tp_size
+            ranks *= compat.stages(vllm_config.parallel_config)
+            self._events = events.Events(self._tokens, ranks)
         self._link = Link(extra, protocol.SCHEDULER, "scheduler", self._open, self._log)
         self._link.start(5.0)
 

@@ -21,7 +21,7 @@ from ucm.integration.vllm import compat, engine, events, identity
 from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find_groups, layer_number
-from ucm.protocol import Engine, Identity, ProtocolError
+from ucm.protocol import Engine, Identity, ProtocolError, Refused
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
@@ -45,6 +45,8 @@ class WorkerSide:
         self._rules: List[protocol.Rule] = []
         self._saves = False
         self._rank = 0
+        self._stages = 1
+        self._stage = 0
         self._extra: Dict[str, Any] = {}
         self._plane = "auto"
         self._engine: Optional[Engine] = None
@@ -88,8 +90,11 @@ class WorkerSide:
         self._extra = engine.extra_config(config)
         self._saves_beside = compat.features().fences_preemptions
         self._rules = compat.rules(self._kv_cache_config)
-        self._rank = compat.tp_rank(config.parallel_config)
-        self._saves = self._rank == 0 or not compat.is_mla(config.model_config)
+        parallel = config.parallel_config
+        tp_rank = compat.tp_rank(parallel)
+        self._stages, self._stage = compat.stages(parallel), compat.stage(parallel)
+        self._rank = self._stage * int(parallel.tensor_parallel_size) + tp_rank
+        self._saves = tp_rank == 0 or not compat.is_mla(config.model_config)
         self._plane = str(self._extra.get("ucm_data_plane", "auto"))
         # The scheduler side says why.
         self._served = compat.refusal(config, self._kv_cache_config) is None
@@ -124,6 +129,8 @@ class WorkerSide:
     def _open(self, connection: Connection) -> None:
         assert self._layout is not None and self._engine is not None
         connection.send(protocol.IDENTIFY, self._identity.write(protocol.Writer()), answered=False)
+        if self._stages > 1:
+            self._tell_stage(connection)
         if self._rules:
             told = protocol.groups(self._rules, self._layout.groups)
             connection.send(protocol.GROUPS, told, answered=False)
@@ -154,6 +161,17 @@ class WorkerSide:
             self._staging[staging.generation] = staging
             while len(self._staging) > _KEPT_GENERATIONS:
                 del self._staging[next(iter(self._staging))]
+
+    def _tell_stage(self, connection: Connection) -> None:
+        try:
+            told = protocol.stage(self._stages, self._stage)
+            connection.ask(protocol.STAGE, told, protocol.DONE, REGISTER_SECONDS)
+        except Refused as refusal:
+            if refusal.code != protocol.UNKNOWN_TYPE:
+                raise
+            raise Refused(
+                refusal.code, "it does not know pipeline parallelism: update it (ucm serve)"
+            ) from None
 
     def _export(
         self, connection: Connection

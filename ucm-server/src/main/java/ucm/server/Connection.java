@@ -35,6 +35,7 @@ import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.protocol.StageMessage;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.session.EngineSession;
 import ucm.server.session.EngineSettings;
@@ -57,6 +58,7 @@ final class Connection implements Runnable, AutoCloseable {
   private int processId;
   private String client = "a client";
   private IdentityMessage identity = IdentityMessage.NONE;
+  private StageMessage stage = StageMessage.ONLY;
   private GroupsMessage groups = GroupsMessage.NONE;
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
@@ -130,9 +132,7 @@ final class Connection implements Runnable, AutoCloseable {
     }
     switch (type) {
       case MessageType.IDENTIFY -> {
-        if (engine != null) {
-          throw ProtocolException.bad("IDENTIFY comes before the engine is opened");
-        }
+        requireNoEngine("IDENTIFY");
         identity = body.record(IdentityMessage.class);
       }
       case MessageType.STATUS ->
@@ -248,6 +248,12 @@ final class Connection implements Runnable, AutoCloseable {
     return opened;
   }
 
+  private void requireNoEngine(String message) throws ProtocolException {
+    if (engine != null) {
+      throw ProtocolException.bad(message + " comes before the engine is opened");
+    }
+  }
+
   private static <T> T opened(@Nullable T part, String otherwise) throws ProtocolException {
     if (part == null) {
       throw ProtocolException.bad(otherwise);
@@ -267,12 +273,17 @@ final class Connection implements Runnable, AutoCloseable {
       throws IOException, ProtocolException {
     switch (type) {
       case MessageType.OPEN_WORKER ->
-          opened(sequence, openEngine(body).openWorker(WorkerFields.read(body, groups), identity));
+          opened(
+              sequence,
+              openEngine(body).openWorker(WorkerFields.read(body, stage, groups), identity));
       case MessageType.GROUPS -> {
-        if (engine != null) {
-          throw ProtocolException.bad("GROUPS comes before the worker is opened");
-        }
+        requireNoEngine("GROUPS");
         groups = body.record(GroupsMessage.class);
+      }
+      case MessageType.STAGE -> {
+        requireNoEngine("STAGE");
+        stage = StageMessage.read(body);
+        send(new FrameWriter(MessageType.DONE, sequence));
       }
       case MessageType.OPEN_NAMED ->
           opened(sequence, openEngine(body).openNamed(NamedFields.read(body), identity));

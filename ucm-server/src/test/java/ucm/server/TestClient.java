@@ -22,6 +22,7 @@ import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.protocol.StageMessage;
 import ucm.server.protocol.WorkerFields;
 
 /** A client as an engine has them, frame by frame. */
@@ -148,7 +149,8 @@ final class TestClient implements AutoCloseable {
   void openWorker(String id, int tpSize, boolean mla, String yaml, int rank, KvLayout layout)
       throws Exception {
     FrameWriter open = engine(begin(MessageType.OPEN_WORKER), id, tpSize, mla, yaml);
-    var _ = new WorkerFields(rank, layout, "", GroupsMessage.NONE, null).write(open);
+    var _ =
+        new WorkerFields(rank, layout, "", StageMessage.ONLY, GroupsMessage.NONE, null).write(open);
     opened(ask(open, MessageType.OPENED_WORKER));
   }
 

@@ -265,9 +265,9 @@ public final class ConnectorSetup {
   }
 
   private void check(int rank, KvCaches caches) {
-    if (rank < 0 || rank >= spec.tpSize()) {
+    if (rank < 0 || rank >= spec.ranks()) {
       throw new StoreException(
-          "the engine has ranks 0 to " + (spec.tpSize() - 1) + "; found rank " + rank);
+          "the engine has ranks 0 to " + (spec.ranks() - 1) + "; found rank " + rank);
     }
     if (settings.useLayerwise() && !settings.useLite() && !spec.kv().isUniform()) {
       throw new StoreException(

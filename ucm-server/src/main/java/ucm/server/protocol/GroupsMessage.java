@@ -46,14 +46,53 @@ public record GroupsMessage(List<Group> groups) {
   /**
    * What the rules are.
    *
-   * @throws ProtocolException when a layer is in no group or in two, or a rule is none
+   * @param stages one worker of each
+   * @throws ProtocolException when a layer is in no group or in two, a rule is none, or stages have not
+   *     the same groups
    */
-  public KvGroups rules(KvLayout layout, int blockTokens) throws ProtocolException {
-    if (isOne()) {
+  public static KvGroups rules(List<WorkerFields> stages, int blockTokens)
+      throws ProtocolException {
+    List<Group> first = stages.getFirst().groups().groups;
+    long[] bytes = new long[first.size()];
+    for (WorkerFields stage : stages) {
+      List<Group> own = stage.groups().groups;
+      if (!rules(own).equals(rules(first))) {
+        throw new ProtocolException(
+            ProtocolException.REFUSED_ENGINE,
+            "all stages have the same groups of layers; stage %s has %s, and the first one %s"
+                .formatted(stage.stage().stage(), rules(own), rules(first)));
+      }
+      stage.groups().requireEachLayer(stage.layout());
+      for (int i = 0; i < bytes.length; i++) {
+        bytes[i] += sum(own.get(i).bytes(stage.layout()));
+      }
+    }
+    if (first.isEmpty()) {
       return KvGroups.ONE;
     }
-    BitSet seen = new BitSet();
     List<KvGroups.Group> all = new ArrayList<>();
+    try {
+      for (int i = 0; i < bytes.length; i++) {
+        Group group = first.get(i);
+        all.add(new KvGroups.Group(kind(group.kind), group.tokens, group.blockTokens, bytes[i]));
+      }
+      return new KvGroups(blockTokens, all);
+    } catch (IllegalArgumentException e) {
+      throw ProtocolException.bad(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static List<String> rules(List<Group> groups) {
+    return groups.stream()
+        .map(group -> "kind %s %s/%s".formatted(group.kind, group.tokens, group.blockTokens))
+        .toList();
+  }
+
+  private void requireEachLayer(KvLayout layout) throws ProtocolException {
+    if (isOne()) {
+      return;
+    }
+    BitSet seen = new BitSet();
     for (Group group : groups) {
       for (int layer : group.layers) {
         if (layer >= layout.layers() || seen.get(layer)) {
@@ -63,23 +102,11 @@ public record GroupsMessage(List<Group> groups) {
         }
         seen.set(layer);
       }
-      KvGroups.Kind kind = kind(group.kind);
-      try {
-        all.add(
-            new KvGroups.Group(kind, group.tokens, group.blockTokens, sum(group.bytes(layout))));
-      } catch (IllegalArgumentException e) {
-        throw ProtocolException.bad(String.valueOf(e.getMessage()));
-      }
     }
     if (seen.cardinality() != layout.layers()) {
       throw ProtocolException.bad(
           "each of the %s layers is in a group; found %s of them"
               .formatted(layout.layers(), seen.cardinality()));
-    }
-    try {
-      return new KvGroups(blockTokens, all);
-    } catch (IllegalArgumentException e) {
-      throw ProtocolException.bad(String.valueOf(e.getMessage()));
     }
   }
 

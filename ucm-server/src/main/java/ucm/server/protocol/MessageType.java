@@ -43,6 +43,7 @@ public final class MessageType {
   public static final int LOAD_CHUNKS = 38;
   public static final int MOVED = 39;
   public static final int GROUPS = 40;
+  public static final int STAGE = 41;
 
   // Of operators.
   public static final int RELOAD = 64;

@@ -28,7 +28,7 @@ public record NamedFields(KvLayout layout, int mostSlots) {
 
   /** The worker as one of an engine with one layer. */
   public WorkerFields worker() {
-    return new WorkerFields(0, layout, "", GroupsMessage.NONE, null);
+    return new WorkerFields(0, layout, "", StageMessage.ONLY, GroupsMessage.NONE, null);
   }
 
   public FrameWriter write(FrameWriter to) {

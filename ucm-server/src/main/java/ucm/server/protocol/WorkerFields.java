@@ -10,22 +10,26 @@ import ucm.pipeline.connector.engine.KvLayout;
 /**
  * OPEN_WORKER, after the engine: one rank and its KV cache.
  *
- * @param rank its tensor-parallel rank
+ * @param rank its number: that of its stage times the tensor-parallel size, and its tensor-parallel rank
  * @param layout bytes of a block in each tensor
  * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
- * @param groups of its layers, which come in a message before
+ * @param stage which layers it has; it comes in a message before, as do the groups
+ * @param groups of its layers
  * @param device where the KV cache is when the daemon may copy it, else null: the worker copies
  */
 public record WorkerFields(
     int rank,
     KvLayout layout,
     String layoutText,
+    StageMessage stage,
     GroupsMessage groups,
     @Nullable DeviceFields device) {
 
   private static final int MOST_LAYERS = 4096;
 
-  public static WorkerFields read(FrameReader body, GroupsMessage groups) throws ProtocolException {
+  /** Reads them; stage and groups were said before. */
+  public static WorkerFields read(FrameReader body, StageMessage stage, GroupsMessage groups)
+      throws ProtocolException {
     int rank = body.u32();
     int layers = body.count(Integer.BYTES);
     if (layers < 1 || layers > MOST_LAYERS) {
@@ -40,7 +44,7 @@ public record WorkerFields(
     String text = body.string();
     int[] tensors = Arrays.stream(bytes).mapToInt(layer -> layer.length).toArray();
     DeviceFields device = body.hasMore() ? DeviceFields.read(body, tensors) : null;
-    return new WorkerFields(rank, layout, text, groups, device);
+    return new WorkerFields(rank, layout, text, stage, groups, device);
   }
 
   static KvLayout layout(long[][] bytes) throws ProtocolException {

@@ -1,10 +1,12 @@
 package ucm.server.session;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
+import java.util.stream.Collectors;
 import ucm.api.BlockIds;
 import ucm.api.config.ConfigProblem;
 import ucm.pipeline.Pipeline;
@@ -16,6 +18,7 @@ import ucm.pipeline.connector.engine.KvGroups;
 import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
@@ -30,11 +33,11 @@ final class EngineBlocks implements AutoCloseable {
 
   static final int MOST_SLOTS = 1024;
 
-  /** Of a slot. */
+  /** Of a slot, which is as large as a block of any stage. */
   final KvLayout layout;
 
-  /** What the workers have said of themselves. */
-  final WorkerFields worker;
+  /** What the workers have said of themselves, for each stage. */
+  final List<WorkerFields> stages;
 
   final GroupBlocks groups;
   final KvIdentity identity;
@@ -54,8 +57,8 @@ final class EngineBlocks implements AutoCloseable {
   /**
    * Opens the pipeline, or joins those who use it.
    *
-   * @param worker the first rank that registers
-   * @param said what it says of its model
+   * @param stages one worker of each stage
+   * @param said what one of them says of its model
    * @param mostSlots so many slots are enough
    * @param generation names segments
    * @throws ucm.api.StoreException when the pipeline cannot be opened
@@ -65,17 +68,21 @@ final class EngineBlocks implements AutoCloseable {
       Engines.Context context,
       EngineFields engine,
       UcmConfig config,
-      WorkerFields worker,
+      List<WorkerFields> stages,
       IdentityMessage said,
       int mostSlots,
       int generation)
       throws ProtocolException {
     this.context = context;
     this.generation = generation;
-    this.worker = worker;
-    layout = worker.groups().slot(worker.layout());
-    KvGroups rules = worker.groups().rules(worker.layout(), engine.blockTokens());
-    identity = identity(worker, said);
+    this.stages = List.copyOf(stages);
+    layout =
+        stages.stream()
+            .map(worker -> worker.groups().slot(worker.layout()))
+            .max(Comparator.comparingLong(StagingSegment::strideOf))
+            .orElseThrow();
+    KvGroups rules = GroupsMessage.rules(stages, engine.blockTokens());
+    identity = new KvIdentity(said.config(), said.weights(), layoutText(stages));
     blockTokens = engine.blockTokens();
     EngineSpec spec =
         new EngineSpec(
@@ -83,6 +90,7 @@ final class EngineBlocks implements AutoCloseable {
             engine.model(),
             engine.dtype(),
             engine.tpSize(),
+            stages.size(),
             engine.mla(),
             blockTokens,
             layout,
@@ -103,12 +111,17 @@ final class EngineBlocks implements AutoCloseable {
     int mostOfAll = Math.min(mostSlots, MOST_SLOTS) * groupCount;
     slots = new SlotPool(Math.clamp(most, 1, mostOfAll), context.clock());
     groups = new GroupBlocks(rules, setup.hasher(), parts, slots.size());
-    holds = new Holds(slots, engine.tpSize(), context.clock());
+    holds = new Holds(slots, spec.ranks(), context.clock());
     saves = new Saves(slots, parts, transfers::get, admission, context.clock());
   }
 
-  static KvIdentity identity(WorkerFields worker, IdentityMessage said) {
-    return new KvIdentity(said.config(), said.weights(), worker.layoutText());
+  /** What blocks are like; where there are stages, which layers each has and what its blocks are like. */
+  private static String layoutText(List<WorkerFields> stages) {
+    return stages.size() == 1
+        ? stages.getFirst().layoutText()
+        : stages.stream()
+            .map(worker -> worker.layout().layers() + " layers " + worker.layoutText())
+            .collect(Collectors.joining("; ", "stages: ", ""));
   }
 
   /**

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,6 +23,7 @@ import ucm.pipeline.config.ConfigChange;
 import ucm.pipeline.config.ConfigChange.Values;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields;
@@ -29,6 +31,7 @@ import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.protocol.StageMessage;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 import ucm.server.staging.StagingSegment;
@@ -43,6 +46,8 @@ public final class EngineSession implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(EngineSession.class);
   private static final String FIXED =
       "cannot change while the engine is connected: restart the engine to have it";
+  // Stages register at about the same time, when all have allocated their KV caches.
+  private static final long STAGE_NANOS = TimeUnit.SECONDS.toNanos(60);
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final Engines.Context context;
@@ -58,6 +63,8 @@ public final class EngineSession implements AutoCloseable {
 
   // Guarded by this; read without it once set.
   private volatile @Nullable EngineBlocks blocks;
+  // One worker of each stage, whether it is connected or not.
+  private final Map<Integer, WorkerFields> stages = new TreeMap<>();
   private final BitSet connectedRanks = new BitSet();
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
@@ -108,7 +115,8 @@ public final class EngineSession implements AutoCloseable {
    * Registers a worker.
    *
    * @param identity what it said of its model
-   * @throws ProtocolException when it is not as the engine said, or its slots cannot be had
+   * @throws ProtocolException when it is not as the engine said, its slots cannot be had, or workers of other
+   *     stages do not come
    */
   public OpenedWorker openWorker(WorkerFields worker, IdentityMessage identity)
       throws ProtocolException {
@@ -118,17 +126,14 @@ public final class EngineSession implements AutoCloseable {
   private synchronized OpenedWorker openWorker(
       WorkerFields worker, IdentityMessage identity, int mostSlots) throws ProtocolException {
     int rank = worker.rank();
-    if (rank >= fields.tpSize()) {
-      throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
-    }
+    requireRank(rank, worker.stage());
     if (connectedRanks.get(rank)) {
       throw refused("has a worker of rank " + rank + " already");
     }
     try {
       EngineBlocks now = blocks;
       if (now == null) {
-        now = new EngineBlocks(context, fields, config, worker, identity, mostSlots, generation);
-        blocks = now;
+        now = firstOfStages(worker, identity, mostSlots);
       }
       requireSameBlocks(now, worker, identity);
       if (mustDisown) {
@@ -145,12 +150,12 @@ public final class EngineSession implements AutoCloseable {
         LOG.warn("{}: rank {}: the worker copies, as {}", fields.instance(), rank, hostReason);
       }
       connectedRanks.set(rank);
-      ready = connectedRanks.cardinality() == fields.tpSize();
+      ready = connectedRanks.cardinality() == ranks(now);
       LOG.info(
           "{}: rank {} of {} registered, {} slots of {} bytes, {} copies",
           fields.instance(),
           rank,
-          fields.tpSize(),
+          ranks(now),
           segment.slots(),
           segment.stride(),
           copies == null ? "the worker" : "the daemon, " + copies.deviceName() + ",");
@@ -169,6 +174,62 @@ public final class EngineSession implements AutoCloseable {
     } catch (StoreException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());
     }
+  }
+
+  private int ranks(EngineBlocks of) {
+    return fields.tpSize() * of.stages.size();
+  }
+
+  private void requireRank(int rank, StageMessage stage) throws ProtocolException {
+    int first = stage.stage() * fields.tpSize();
+    if (rank < first || rank >= first + fields.tpSize()) {
+      throw refused(
+          "has ranks %s to %s in stage %s; found rank %s"
+              .formatted(first, first + fields.tpSize() - 1, stage.stage(), rank));
+    }
+    int known =
+        stages.values().stream()
+            .mapToInt(worker -> worker.stage().stages())
+            .findAny()
+            .orElse(stage.stages());
+    if (stage.stages() != known) {
+      throw refused(
+          "has %s stages; found %s at its rank %s".formatted(known, stage.stages(), rank));
+    }
+  }
+
+  /**
+   * The blocks, which are known when a worker of each stage has said what it has. Gives the lock back while it
+   * waits for the others.
+   */
+  private EngineBlocks firstOfStages(WorkerFields worker, IdentityMessage identity, int mostSlots)
+      throws ProtocolException {
+    StageMessage stage = worker.stage();
+    stages.putIfAbsent(stage.stage(), worker);
+    notifyAll();
+    long end = System.nanoTime() + STAGE_NANOS;
+    while (stages.size() < stage.stages()) {
+      long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+      if (left <= 0 || closed) {
+        throw new ProtocolException(
+            ProtocolException.NO_ROOM,
+            "engine %s has %s stages; workers of %s have registered: waiting for the others"
+                .formatted(fields.instance(), stage.stages(), stages.keySet()));
+      }
+      try {
+        wait(left);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw refused("is left, as the daemon ends");
+      }
+    }
+    EngineBlocks now = blocks;
+    if (now == null) {
+      List<WorkerFields> all = List.copyOf(stages.values());
+      now = new EngineBlocks(context, fields, config, all, identity, mostSlots, generation);
+      blocks = now;
+    }
+    return now;
   }
 
   /**
@@ -213,30 +274,37 @@ public final class EngineSession implements AutoCloseable {
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)
       throws ProtocolException {
-    if (!known.identity.equals(EngineBlocks.identity(worker, identity))) {
+    KvIdentity said =
+        new KvIdentity(identity.config(), identity.weights(), known.identity.layout());
+    if (!known.identity.equals(said)) {
       throw refused(
           String.format(
               "is another model at its rank %s than at the ranks before it: found %s, and %s there;"
                   + " all ranks are to load the same files with the same configuration",
-              worker.rank(), EngineBlocks.identity(worker, identity), known.identity));
+              worker.rank(), said, known.identity));
     }
-    if (!blocksOf(known.worker).equals(blocksOf(worker))) {
+    String before = blocksOf(known.stages.get(worker.stage().stage()));
+    if (!before.equals(blocksOf(worker))) {
       throw refused(
           String.format(
-              "has blocks of %s; its rank %s has %s",
-              blocksOf(known.worker), worker.rank(), blocksOf(worker)));
+              "has blocks of %s; its rank %s has %s", before, worker.rank(), blocksOf(worker)));
     }
   }
 
   /** Memory of a daemon before may be taken for as long as engines have it mapped. */
   private StagingSegment segment(EngineBlocks now, int rank) throws ProtocolException {
     try {
-      return now.segment(fields.mla() ? 0 : rank);
+      return now.segment(part(rank));
     } catch (StoreException e) {
       throw new ProtocolException(
           ProtocolException.NO_ROOM,
           "engine " + fields.instance() + " cannot be served now: " + e.getMessage());
     }
+  }
+
+  /** Which part of blocks a rank has: with MLA, that of its stage. */
+  private int part(int rank) {
+    return fields.mla() ? rank / fields.tpSize() : rank;
   }
 
   private static String blocksOf(WorkerFields worker) {
@@ -360,9 +428,9 @@ public final class EngineSession implements AutoCloseable {
 
   /** A worker has filled the slots of saves, or gives them up. */
   public void saved(int rank, long[] filled, long[] givenUp) {
-    if (!fields.mla() || rank == 0) {
-      registered().saves.saved(rank, filled, true);
-      registered().saves.saved(rank, givenUp, false);
+    if (!fields.mla() || rank % fields.tpSize() == 0) {
+      registered().saves.saved(part(rank), filled, true);
+      registered().saves.saved(part(rank), givenUp, false);
     }
   }
 
@@ -470,11 +538,13 @@ public final class EngineSession implements AutoCloseable {
 
   /** What people ask about it. */
   public synchronized Map<String, Object> status() {
+    EngineBlocks now = blocks;
     Map<String, Object> status = new LinkedHashMap<>();
     status.put("engine", fields.instance());
     status.put("model", fields.model());
     status.put("configuration", fields.configName());
     status.put("tensor_parallel_size", fields.tpSize());
+    status.put("pipeline_parallel_size", now == null ? 1 : now.stages.size());
     status.put("connected_ranks", connectedRanks.stream().boxed().toList());
     status.put("device_ranks", List.copyOf(deviceRanks.keySet()));
     HitStatistics hits = HitStatistics.NONE;
@@ -489,7 +559,6 @@ public final class EngineSession implements AutoCloseable {
     status.put("external_hit_blocks", hits.externalBlocks());
     status.put("external_hit_rate", hits.externalHitRate());
     status.put("open_requests", open);
-    EngineBlocks now = blocks;
     if (now != null) {
       // Before the free slots: those of what has ended are among them then.
       int holds = now.holds.size();
@@ -514,6 +583,7 @@ public final class EngineSession implements AutoCloseable {
     synchronized (this) {
       if (!closed) {
         closed = true;
+        notifyAll();
         ready = false;
         List.copyOf(schedulers).forEach(this::closeScheduler);
         deviceRanks.values().forEach(DeviceCopies::close);

@@ -91,7 +91,8 @@ final class GoldenTest {
     "clear, 66, 16",
     "log_level, 67, 17",
     "stop, 68, 18",
-    "groups, 40, 0"
+    "groups, 40, 0",
+    "stage, 41, 7"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -102,7 +103,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(45)
+          .hasSize(46)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -137,7 +138,7 @@ final class GoldenTest {
                 3,
                 "ucm.yaml",
                 "use_lite: no\n"));
-    WorkerFields worker = WorkerFields.read(body, GroupsMessage.NONE);
+    WorkerFields worker = WorkerFields.read(body, StageMessage.ONLY, GroupsMessage.NONE);
     assertThat(worker.rank()).isEqualTo(3);
     assertThat(worker.layoutText()).isEqualTo("4d/0x1(1:16)");
     assertThat(worker.layout().layers()).isEqualTo(2);
@@ -160,7 +161,7 @@ final class GoldenTest {
     assertThat(device.probe().written()).containsExactly(0, 0xFF);
     FrameReader onHost = new FrameReader(read("open_worker").body());
     EngineFields.read(onHost);
-    assertThat(WorkerFields.read(onHost, GroupsMessage.NONE).device()).isNull();
+    assertThat(WorkerFields.read(onHost, StageMessage.ONLY, GroupsMessage.NONE).device()).isNull();
   }
 
   @Test
@@ -202,7 +203,7 @@ final class GoldenTest {
   void groupsOfAHybridModel() throws Exception {
     GroupsMessage message = new FrameReader(read("groups").body()).record(GroupsMessage.class);
     KvLayout layout = KvLayout.uniform(4, 100);
-    KvGroups rules = message.rules(layout, 128);
+    KvGroups rules = GroupsMessage.rules(stages(message, 4), 128);
     assertThat(rules.all())
         .containsExactly(
             new KvGroups.Group(KvGroups.Kind.ALL, 0, 128, 200),
@@ -210,12 +211,34 @@ final class GoldenTest {
             new KvGroups.Group(KvGroups.Kind.CHUNK, 8192, 128, 100));
     assertThat(message.slot(layout)).isEqualTo(KvLayout.uniform(2, 100));
     assertThat(message.groupOf(layout)).containsExactly(0, 1, 0, 2);
-    assertThatThrownBy(() -> message.rules(KvLayout.uniform(5, 100), 128))
+    assertThatThrownBy(() -> GroupsMessage.rules(stages(message, 5), 128))
         .hasMessageContaining("each of the 5 layers is in a group; found 4 of them");
-    assertThatThrownBy(() -> message.rules(KvLayout.uniform(3, 100), 128))
+    assertThatThrownBy(() -> GroupsMessage.rules(stages(message, 3), 128))
         .hasMessageContaining("each of the 3 layers");
-    assertThatThrownBy(() -> message.rules(layout, 100)).hasMessageContaining("more blocks of 100");
+    assertThatThrownBy(() -> GroupsMessage.rules(stages(message, 4), 100))
+        .hasMessageContaining("more blocks of 100");
     assertThat(GroupsMessage.NONE.slot(layout)).isEqualTo(layout);
+  }
+
+  private static List<WorkerFields> stages(GroupsMessage groups, int layers) {
+    KvLayout layout = KvLayout.uniform(layers, 100);
+    return List.of(new WorkerFields(0, layout, "", StageMessage.ONLY, groups, null));
+  }
+
+  @Test
+  void stagesOfAPipeline() throws Exception {
+    assertThat(StageMessage.read(new FrameReader(read("stage").body())))
+        .isEqualTo(new StageMessage(4, 3));
+    GroupsMessage message = new FrameReader(read("groups").body()).record(GroupsMessage.class);
+    // Bytes of a group are those of all stages.
+    List<WorkerFields> two = new ArrayList<>(stages(message, 4));
+    two.addAll(stages(message, 4));
+    assertThat(GroupsMessage.rules(two, 128).all())
+        .extracting(KvGroups.Group::bytes)
+        .containsExactly(400L, 200L, 200L);
+    two.set(1, stages(GroupsMessage.NONE, 4).getFirst());
+    assertThatThrownBy(() -> GroupsMessage.rules(two, 128))
+        .hasMessageContaining("all stages have the same groups of layers");
   }
 
   @Test
@@ -331,13 +354,14 @@ final class GoldenTest {
         "open_worker",
         body -> {
           EngineFields engine = EngineFields.read(body);
-          WorkerFields worker = WorkerFields.read(body, GroupsMessage.NONE);
+          WorkerFields worker = WorkerFields.read(body, StageMessage.ONLY, GroupsMessage.NONE);
           return to -> worker.write(to.record(engine));
         });
     again("opened_worker", body -> recorded(OpenedWorkerMessage.class, body));
     again("lookup", body -> recorded(LookupMessage.class, body));
     again("found", body -> recorded(FoundMessage.class, body));
     again("plan", body -> recorded(PlanMessage.class, body));
+    again("stage", body -> recorded(StageMessage.class, body));
     again("groups", body -> recorded(GroupsMessage.class, body));
     again("planned", body -> recorded(PlannedMessage.class, body));
     again(

@@ -13,10 +13,11 @@ import ucm.pipeline.hash.BlockHasher;
  * @param model as the engine was given it, for example {@code Qwen/QwQ-32B}; part of every block's id
  * @param dtype as PyTorch prints it, for example {@code torch.bfloat16}; part of every block's id
  * @param tpSize tensor-parallel ranks; part of every block's id
+ * @param ppSize stages of pipeline parallelism, each of as many ranks; ranks are numbered stage after stage
  * @param mla whether every rank holds the same latent (multi-head latent attention), so that one rank
  *     dumps for all
  * @param blockTokens tokens of a block
- * @param kv bytes of a block on one rank
+ * @param kv bytes of a block on one rank, of the largest stage
  * @param identity what else the bytes depend on; part of every block's id, as far as {@code
  *     model_fingerprint} says
  * @param groups of a hybrid model; {@link KvGroups#ONE} of others
@@ -26,6 +27,7 @@ public record EngineSpec(
     String model,
     String dtype,
     int tpSize,
+    int ppSize,
     boolean mla,
     int blockTokens,
     KvLayout kv,
@@ -55,7 +57,7 @@ public record EngineSpec(
       int blockTokens,
       KvLayout kv,
       KvIdentity identity) {
-    this(instance, model, dtype, tpSize, mla, blockTokens, kv, identity, KvGroups.ONE);
+    this(instance, model, dtype, tpSize, 1, mla, blockTokens, kv, identity, KvGroups.ONE);
   }
 
   /**
@@ -73,8 +75,16 @@ public record EngineSpec(
     this(instance, model, dtype, tpSize, mla, blockTokens, kv, KvIdentity.NONE);
   }
 
-  /** How many parts of a block are stored, each under an id of its own: one a rank, with MLA one. */
+  /** How many ranks there are in all stages. */
+  public int ranks() {
+    return tpSize * ppSize;
+  }
+
+  /**
+   * How many parts of a block are stored, each under an id of its own: one a rank, with MLA one a
+   * stage.
+   */
   public int parts() {
-    return mla ? 1 : tpSize;
+    return mla ? ppSize : ranks();
   }
 }
