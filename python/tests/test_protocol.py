@@ -90,7 +90,7 @@ SENT = {
     "stage": (protocol.STAGE, 7, protocol.stage(4, 3)),
     "groups": (
         protocol.GROUPS,
-        0,
+        8,
         protocol.groups(
             [
                 protocol.Rule(protocol.ALL, 0, 128),
@@ -178,9 +178,18 @@ def test_what_is_received(name):
 
 @pytest.mark.parametrize("name", RECEIVED)
 def test_a_body_that_is_cut_off_is_an_error_of_the_protocol(name):
-    _, read, _ = RECEIVED[name]
+    _, read, expected = RECEIVED[name]
     body = protocol.split(bytearray(golden(name))).body
+    # What an older daemon does not say.
+    groups = {
+        "found": lambda: 4 + 8 * len(expected.parts),
+        "planned": lambda: 4 + 4 * len(expected[1]),
+    }
+    older = len(body) - groups[name]() if name in groups else len(body)
     for end in range(len(body)):
+        if end == older:
+            read(body[:end])
+            continue
         with pytest.raises(protocol.ProtocolError):
             read(body[:end])
 

@@ -161,6 +161,11 @@ class Reader:
         self._at = end
         return part
 
+    @property
+    def has_more(self) -> bool:
+        """Whether fields follow, which an older daemon does not send."""
+        return self._at < len(self._body)
+
     def u8(self) -> int:
         return self._take(1)[0]
 
@@ -423,7 +428,9 @@ def read_found(body: bytes) -> Found:
     reader = Reader(body)
     handle, tokens, hold, generation = reader.u32(), reader.u32(), reader.u64(), reader.u32()
     slots, prompt, found = reader.u32s(), reader.u32(), reader.u32()
-    parts = [Part(reader.u32(), reader.u32()) for _ in range(reader.u32())]
+    # A daemon from before hybrid models says nothing of groups.
+    count = reader.u32() if reader.has_more else 0
+    parts = [Part(reader.u32(), reader.u32()) for _ in range(count)]
     return Found(handle, tokens, hold, generation, slots, prompt, found, parts)
 
 
@@ -434,7 +441,7 @@ def read_planned(body: bytes) -> Tuple[int, List[Planned]]:
     for _ in range(reader.u32()):
         handle, save, first = reader.u32(), reader.u64(), reader.u32()
         saves.append(Planned(handle, save, first, reader.u32s()))
-    for i, group in enumerate(reader.u32s()):
+    for i, group in enumerate(reader.u32s() if reader.has_more else ()):
         saves[i] = saves[i]._replace(group=group)
     return generation, saves
 

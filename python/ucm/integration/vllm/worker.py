@@ -130,10 +130,11 @@ class WorkerSide:
         assert self._layout is not None and self._engine is not None
         connection.send(protocol.IDENTIFY, self._identity.write(protocol.Writer()), answered=False)
         if self._stages > 1:
-            self._tell_stage(connection)
+            stage = protocol.stage(self._stages, self._stage)
+            _tell(connection, protocol.STAGE, stage, "pipeline parallelism")
         if self._rules:
-            told = protocol.groups(self._rules, self._layout.groups)
-            connection.send(protocol.GROUPS, told, answered=False)
+            groups = protocol.groups(self._rules, self._layout.groups)
+            _tell(connection, protocol.GROUPS, groups, "hybrid models")
         body = protocol.open_worker(
             self._engine,
             self._rank,
@@ -161,17 +162,6 @@ class WorkerSide:
             self._staging[staging.generation] = staging
             while len(self._staging) > _KEPT_GENERATIONS:
                 del self._staging[next(iter(self._staging))]
-
-    def _tell_stage(self, connection: Connection) -> None:
-        try:
-            told = protocol.stage(self._stages, self._stage)
-            connection.ask(protocol.STAGE, told, protocol.DONE, REGISTER_SECONDS)
-        except Refused as refusal:
-            if refusal.code != protocol.UNKNOWN_TYPE:
-                raise
-            raise Refused(
-                refusal.code, "it does not know pipeline parallelism: update it (ucm serve)"
-            ) from None
 
     def _export(
         self, connection: Connection
@@ -484,6 +474,19 @@ class WorkerSide:
                 copier.close()
         if self._link is not None:
             self._link.close()
+
+
+def _tell(connection: Connection, kind: int, body: protocol.Writer, what: str) -> None:
+    """Says what a daemon of before may not know; it would serve the engine otherwise than it is."""
+    try:
+        connection.ask(kind, body, protocol.DONE, REGISTER_SECONDS)
+    except Refused as refusal:
+        if refusal.code != protocol.UNKNOWN_TYPE:
+            raise
+        raise Refused(
+            refusal.code,
+            f"it is older than this engine's package, and does not know {what}: update ucm serve",
+        ) from None
 
 
 def _by_generation(items: Sequence[Any]) -> Dict[int, List[Any]]:

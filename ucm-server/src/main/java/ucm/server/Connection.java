@@ -248,6 +248,13 @@ final class Connection implements Runnable, AutoCloseable {
     return opened;
   }
 
+  /** Answers who wants to know. */
+  private void done(int sequence) throws IOException {
+    if (sequence != 0) {
+      send(new FrameWriter(MessageType.DONE, sequence));
+    }
+  }
+
   private void requireNoEngine(String message) throws ProtocolException {
     if (engine != null) {
       throw ProtocolException.bad(message + " comes before the engine is opened");
@@ -279,11 +286,12 @@ final class Connection implements Runnable, AutoCloseable {
       case MessageType.GROUPS -> {
         requireNoEngine("GROUPS");
         groups = body.record(GroupsMessage.class);
+        done(sequence);
       }
       case MessageType.STAGE -> {
         requireNoEngine("STAGE");
         stage = StageMessage.read(body);
-        send(new FrameWriter(MessageType.DONE, sequence));
+        done(sequence);
       }
       case MessageType.OPEN_NAMED ->
           opened(sequence, openEngine(body).openNamed(NamedFields.read(body), identity));

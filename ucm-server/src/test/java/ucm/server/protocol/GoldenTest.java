@@ -91,7 +91,7 @@ final class GoldenTest {
     "clear, 66, 16",
     "log_level, 67, 17",
     "stop, 68, 18",
-    "groups, 40, 0",
+    "groups, 40, 8",
     "stage, 41, 7"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
