@@ -43,7 +43,7 @@ class DashboardTest {
 
   @TempDir private Path folder;
 
-  /** The names of all series of an idle engine with Cache and Posix and of one in lite mode, as Prometheus sees them. */
+  /** The names of all series of idle engines over Posix and over S3, and of one in lite mode, as Prometheus sees them. */
   private Set<String> exported() throws IOException {
     MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
     EngineSpec spec =
@@ -63,6 +63,19 @@ class DashboardTest {
                 1));
     ConnectorSetup setup =
         ConnectorSetup.of(config, StoreCatalog.find(), spec).withMetricsScopes(registry::scope);
+    // No server listens there, which the store opens with.
+    UcmConfig remote =
+        UcmConfig.of(
+            "Cache|S3",
+            Map.of(
+                "s3_endpoints",
+                "http://127.0.0.1:1",
+                "s3_bucket",
+                "blocks",
+                "cache_buffer_capacity_gb",
+                0.01));
+    ConnectorSetup bucket =
+        ConnectorSetup.of(remote, StoreCatalog.find(), spec).withMetricsScopes(registry::scope);
     ConnectorSetup lite =
         ConnectorSetup.of(
                 UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("use_lite", true), "test"),
@@ -73,10 +86,14 @@ class DashboardTest {
     try (Arena arena = Arena.ofShared();
         WorkerConnector worker = setup.worker(0, 0, caches(arena, spec.kv()));
         SchedulerConnector scheduler = setup.scheduler();
+        WorkerConnector storing = bucket.worker(0, 0, caches(arena, spec.kv()));
+        SchedulerConnector asking = bucket.scheduler();
         SchedulerConnector counting = lite.scheduler();
         MetricsEndpoint endpoint = MetricsEndpoint.start(registry, "127.0.0.1", 0)) {
       assertThat(worker).isNotNull();
       assertThat(scheduler.openRequests()).isZero();
+      assertThat(storing).isNotNull();
+      assertThat(asking.openRequests()).isZero();
       assertThat(counting.openRequests()).isZero();
       URI uri = URI.create("http://127.0.0.1:" + endpoint.port() + "/metrics");
       String text;
@@ -124,6 +141,7 @@ class DashboardTest {
       names.reset().results().forEach(found -> shown.add(found.group()));
     }
     assertThat(shown).hasSizeGreaterThan(60);
+    assertThat(shown).anyMatch(name -> name.startsWith("ucm:s3_"));
     assertThat(exported()).containsAll(shown);
   }
 
