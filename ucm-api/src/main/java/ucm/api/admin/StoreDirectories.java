@@ -1,8 +1,10 @@
 package ucm.api.admin;
 
+import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.StoreException;
 
 /**
@@ -12,7 +14,8 @@ import ucm.api.StoreException;
  * <p>Engines may read and write in the directories at the same time. An implementation must take what
  * vanishes meanwhile for gone, not for damaged; must not change what decides which blocks are coldest;
  * and must not touch what a living writer is writing. Nothing on disk changes but by {@link #collect},
- * by {@link #adopt}, and by {@link #verify} when it is asked to move what is damaged aside.
+ * by {@link #adopt}, by {@link #remove}, by {@link WholeBlocks#write}, and by {@link #verify} when it is asked
+ * to move what is damaged aside.
  *
  * <p>All methods block until done. One call at a time. They call their observer and consumer on one
  * thread at a time. All throw {@link StoreException} when a directory is missing or cannot be read,
@@ -159,5 +162,20 @@ public interface StoreDirectories {
    */
   default AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
     throw new StoreException("all blocks of this store have checksums: there are none to adopt");
+  }
+
+  /**
+   * Removes blocks, of whatever layout.
+   *
+   * @return which of them were there, and are not any more
+   */
+  default BitSet remove(BlockIds ids) {
+    throw new StoreException(
+        "blocks in directories are removed from a pipeline: name its file with --config");
+  }
+
+  /** Opens the blocks to be copied from here, or to here. */
+  default WholeBlocks wholeBlocks() {
+    throw new StoreException("blocks of this store cannot be copied");
   }
 }

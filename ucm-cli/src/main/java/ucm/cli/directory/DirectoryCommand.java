@@ -9,18 +9,17 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import ucm.api.CommonKeys;
+import ucm.api.admin.AddressedStore;
 import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
-import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
 import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
@@ -41,14 +40,20 @@ abstract class DirectoryCommand extends JsonCommand {
   @Parameters(
       paramLabel = "DIR",
       arity = "0..*",
-      description = "directories of blocks, as storage_backends names them")
-  private List<Path> directories = new ArrayList<>();
+      description =
+          "directories of blocks, as storage_backends names them; or the address of a bucket, as in"
+              + " s3://bucket/prefix")
+  private List<String> directories = new ArrayList<>();
 
   @Option(
       names = "--config",
       paramLabel = "FILE",
-      description = "the directories, and the capacity, of this file's pipeline")
+      description =
+          "the directories or the bucket, and the capacity, of this file's pipeline; with an"
+              + " address, its other keys")
   private @Nullable Path config;
+
+  @Mixin private AddressKeys keys = new AddressKeys();
 
   @Option(
       names = "--store",
@@ -59,15 +64,20 @@ abstract class DirectoryCommand extends JsonCommand {
   /** The directories; settings of the command line come before those of a file. */
   StoreDirectories open(Map<ConfigKey<?>, Object> more) {
     StoreCatalog catalog = plugins.catalog();
+    if (directories.stream().anyMatch(AddressKeys::isAddress)) {
+      UsageException.when(directories.size() > 1, "name one address, and nothing beside it");
+      return keys.open(directories.getFirst(), config, more, catalog);
+    }
     UsageException.when(
         directories.isEmpty() == (config == null),
-        "name directories, or a file with --config; one of the two");
+        "name directories or an address such as s3://bucket/prefix, or a file with --config; one"
+            + " of the two");
     StoreConfig values;
     String name;
     if (config == null) {
-      directories.forEach(DirectoryCommand::requireThere);
+      paths().forEach(DirectoryCommand::requireThere);
       List<String> paths =
-          directories.stream()
+          paths().stream()
               .map(directory -> directory.toAbsolutePath().normalize().toString())
               .distinct()
               .toList();
@@ -84,18 +94,20 @@ abstract class DirectoryCommand extends JsonCommand {
     Map<String, StoreConfig.Value> said = new LinkedHashMap<>();
     more.forEach((key, value) -> said.put(key.name(), new StoreConfig.Value(value, origin)));
     values = values.with(said);
+    if (catalog.create(name) instanceof AddressedStore addressed) {
+      return AddressKeys.opened(addressed, values);
+    }
     if (!(catalog.create(name) instanceof DirectoryStore known)) {
       throw new UsageException(
           "the store " + name + " keeps no blocks in directories; " + choice(catalog));
     }
     StoreDirectories opened = known.directories(values);
-    UsageException.when(
-        values.hasErrors(),
-        values.problems().stream()
-            .filter(ConfigProblem::isError)
-            .map(problem -> problem.key() + " " + problem.message())
-            .collect(Collectors.joining("; ")));
+    AddressKeys.requireFine(values);
     return opened;
+  }
+
+  private List<Path> paths() {
+    return directories.stream().map(Path::of).toList();
   }
 
   private static void requireThere(Path directory) {
@@ -110,8 +122,7 @@ abstract class DirectoryCommand extends JsonCommand {
   /** The one that knows the directories as its own, else the one that most directories are of. */
   private String guess(StoreCatalog catalog) {
     List<String> names = names(catalog, _ -> true);
-    List<String> recognized =
-        names(catalog, known -> directories.stream().allMatch(known::recognizes));
+    List<String> recognized = names(catalog, known -> paths().stream().allMatch(known::recognizes));
     if (recognized.size() == 1) {
       return recognized.getFirst();
     }

@@ -7,10 +7,11 @@ import ucm.cli.output.CliCommand;
 @Command(
     name = "store",
     description = {
-      "Looks into directories of blocks, checks them and makes room, also while engines use them.",
+      "Looks into directories of blocks and buckets, checks them and makes room, also while engines"
+          + " use them.",
       "",
       "The layout of blocks and the folders' names are read from what is there. Nothing is changed"
-          + " but by gc, adopt and rm, and by verify with --quarantine."
+          + " but by gc, adopt, copy and rm, and by verify with --quarantine."
     },
     subcommands = {
       StoreStatCommand.class,
@@ -18,6 +19,7 @@ import ucm.cli.output.CliCommand;
       StoreVerifyCommand.class,
       StoreGcCommand.class,
       StoreAdoptCommand.class,
+      StoreCopyCommand.class,
       StoreRmCommand.class
     })
 public final class StoreCommand extends CliCommand {}

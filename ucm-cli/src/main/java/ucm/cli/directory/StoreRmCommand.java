@@ -18,12 +18,13 @@ import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.api.admin.DirectoryStore;
+import ucm.api.admin.StoreDirectories;
 import ucm.cli.output.Confirmation;
 import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.PipelineOptions;
+import ucm.cli.runtime.PluginsOption;
 import ucm.lite.trace.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -33,7 +34,8 @@ import ucm.pipeline.config.UcmConfig;
 @Command(
     name = "rm",
     description = {
-      "Removes blocks by their ids from the pipeline of a configuration file, plugins included.",
+      "Removes blocks by their ids from the pipeline of a configuration file, plugins included; or"
+          + " from a bucket, named before the ids as in s3://bucket/prefix, in all layouts.",
       "",
       "Engines may run: a block removed is a miss for them, but what they hold in the memory of a"
           + " Cache stays until it is evicted there. Exit code 1 when a block could not be"
@@ -43,7 +45,13 @@ final class StoreRmCommand extends JsonCommand {
 
   private static final int AT_ONCE = 1024;
 
-  @Mixin private PipelineOptions pipeline = new PipelineOptions();
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "the YAML file that names the pipeline; with an address, its other keys")
+  private @Nullable Path config;
 
   @Parameters(
       paramLabel = "ID",
@@ -70,11 +78,21 @@ final class StoreRmCommand extends JsonCommand {
   @Option(names = "--yes", description = "do not ask")
   private boolean yes;
 
+  @Mixin private AddressKeys keys = new AddressKeys();
+
   @Override
   public Integer call() {
+    if (!ids.isEmpty() && AddressKeys.isAddress(ids.getFirst())) {
+      return removeAt(ids.removeFirst());
+    }
     BlockIds wanted = wanted();
-    UcmConfig read = pipeline.read();
-    StoreCatalog catalog = pipeline.catalog();
+    Path file = config;
+    if (file == null) {
+      throw new UsageException(
+          "name the file of a pipeline with --config, or an address of a bucket before the ids");
+    }
+    UcmConfig read = UcmConfig.read(file);
+    StoreCatalog catalog = plugins.catalog();
     UcmConfig scheduler = read.with(asScheduler(read, catalog), "store rm");
     List<String> left = new ArrayList<>();
     int removed = 0;
@@ -107,6 +125,17 @@ final class StoreRmCommand extends JsonCommand {
     return left.isEmpty() ? 0 : 1;
   }
 
+  private int removeAt(String address) {
+    BlockIds wanted = wanted();
+    StoreDirectories blocks = keys.open(address, config, Map.of(), plugins.catalog());
+    Confirmation.require(
+        yes,
+        "remove the blocks",
+        "remove %d blocks from %s? [y/N] ".formatted(wanted.size(), address));
+    show(wanted.size(), blocks.remove(wanted).cardinality(), List.of());
+    return 0;
+  }
+
   private BlockIds wanted() {
     LinkedHashSet<String> all = new LinkedHashSet<>(ids);
     if (list != null) {
@@ -135,7 +164,7 @@ final class StoreRmCommand extends JsonCommand {
           String.format(
               "%s may keep the blocks of each layout apart, and %s does not say the layout: add"
                   + " --layout with the sizes of tensor, shard and block that the engine uses",
-              last, pipeline.file()));
+              last, config));
       layout = List.of(4096L, 4096L, 4096L);
     }
     UsageException.when(layout.size() != 3, "--layout is three sizes in bytes; found " + sizes);

@@ -160,7 +160,12 @@ record S3Config(
                     TimeUnit.SECONDS.toNanos(config.get(KNOWN_S)),
                     "search".equals(config.get(LOOKUP)),
                     config.get(DRAFT_MB) * MB,
-                    (long) (config.get(CAPACITY_GB) * GB)));
+                    capacityBytes(config)));
+  }
+
+  /** How much the blocks below the prefix may take; 0 without a bound. */
+  static long capacityBytes(StoreConfig config) {
+    return (long) (config.get(CAPACITY_GB) * GB);
   }
 
   /** Where the bucket is, as far as it is told without fault. */

@@ -4,7 +4,9 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -17,14 +19,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
 import ucm.api.IndexLookup;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreName;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.api.admin.AddressedStore;
+import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
+import ucm.store.s3.admin.BucketDirectories;
 import ucm.store.s3.block.BlockDump;
 import ucm.store.s3.block.BlockLoad;
 import ucm.store.s3.block.BlockRefresh;
@@ -49,7 +56,7 @@ import ucm.store.s3.lookup.KnownBlocks;
  * alone for a while: look-ups find nothing, and moves are refused.
  */
 @StoreName("S3")
-public final class S3Store extends AbstractStore implements IndexLookup {
+public final class S3Store extends AbstractStore implements IndexLookup, AddressedStore {
 
   private static final Logger LOG = LoggerFactory.getLogger(S3Store.class);
   private static final int MOST_WORKERS = 4;
@@ -77,6 +84,41 @@ public final class S3Store extends AbstractStore implements IndexLookup {
   @Override
   public List<ConfigKey<?>> configKeys() {
     return S3Config.KEYS;
+  }
+
+  @Override
+  public String scheme() {
+    return "s3";
+  }
+
+  @Override
+  public Map<String, String> keysOf(String address) {
+    String path = address.substring(scheme().length() + "://".length()).replaceAll("/+$", "");
+    int slash = path.indexOf('/');
+    if (path.isEmpty() || slash == 0) {
+      throw new IllegalArgumentException(
+          "an address is s3://bucket/prefix; found \"%s\"".formatted(address));
+    }
+    return slash < 0
+        ? Map.of(S3Config.BUCKET.name(), path)
+        : Map.of(
+            S3Config.BUCKET.name(),
+            path.substring(0, slash),
+            S3Config.PREFIX.name(),
+            path.substring(slash + 1));
+  }
+
+  @Override
+  public Optional<StoreDirectories> blocks(StoreConfig from) {
+    Optional<BlockLayout> told =
+        from.isSet(CommonKeys.BLOCK_SIZE) ? CommonKeys.layout(from) : Optional.empty();
+    long nanos = TimeUnit.MILLISECONDS.toNanos(from.get(CommonKeys.TIMEOUT_MS));
+    long capacity = S3Config.capacityBytes(from);
+    return S3Config.client(from, Optional.empty())
+        .map(
+            client ->
+                new BucketDirectories(
+                    client, from.get(S3Config.PREFIX), nanos, capacity, told.orElse(null)));
   }
 
   @Override

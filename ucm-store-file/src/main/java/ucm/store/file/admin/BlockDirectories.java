@@ -12,6 +12,7 @@ import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
+import ucm.api.admin.WholeBlocks;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
@@ -125,6 +126,11 @@ public record BlockDirectories(
                 damage.reason(),
                 damage.isDamaged(),
                 damage.isMoved()));
+  }
+
+  @Override
+  public WholeBlocks wholeBlocks() {
+    return new WholeFiles(kind, files, found());
   }
 
   @Override

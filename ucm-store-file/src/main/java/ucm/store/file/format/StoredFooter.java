@@ -19,10 +19,12 @@ public final class StoredFooter {
   private static final int LEAST_BYTES = 16;
 
   private final StoredLayout layout;
+  private final int layoutCrc;
   private final int[] shardCrcs;
 
-  private StoredFooter(StoredLayout layout, int[] shardCrcs) {
+  private StoredFooter(StoredLayout layout, int layoutCrc, int[] shardCrcs) {
     this.layout = layout;
+    this.layoutCrc = layoutCrc;
     this.shardCrcs = shardCrcs;
   }
 
@@ -88,7 +90,38 @@ public final class StoredFooter {
     }
     int layoutCrc = bytes.getInt(BlockFooter.LAYOUT_CRC_AT);
     long tensorSize = tensorSize(blockSize, shardSize, tensors, layoutCrc);
-    return new StoredFooter(new StoredLayout(blockSize, shardSize, tensors, tensorSize), crcs);
+    return new StoredFooter(
+        new StoredLayout(blockSize, shardSize, tensors, tensorSize), layoutCrc, crcs);
+  }
+
+  /**
+   * Reads the footer of a whole file, and compares the checksums of all of it.
+   *
+   * @param file its bytes, from 0 to the limit
+   * @throws Fault when anything is not as it was written
+   */
+  public static StoredFooter verified(ByteBuffer file, long idHigh, long idLow) throws Fault {
+    int size = file.limit();
+    int tail = Math.min(TAIL_BYTES, size);
+    int length = byteSize(file.slice(size - tail, tail));
+    if (length == 0) {
+      throw new Fault("it has no checksums");
+    }
+    if (length > size) {
+      throw new Fault("its footer says that it is longer than the whole file");
+    }
+    StoredFooter footer = read(file.slice(size - length, length), size, idHigh, idLow);
+    CRC32C crc = new CRC32C();
+    int shard = Math.toIntExact(footer.layout.shardSize());
+    for (int i = 0; i < footer.shardCrcs.length; i++) {
+      crc.reset();
+      crc.update(file.slice(i * shard, shard));
+      String wrong = footer.fault(i, (int) crc.getValue());
+      if (wrong != null) {
+        throw new Fault(wrong);
+      }
+    }
+    return footer;
   }
 
   /** The size of each tensor when they are all alike, which the checksum of the sizes shows; or 0. */
@@ -103,6 +136,23 @@ public final class StoredFooter {
 
   public StoredLayout layout() {
     return layout;
+  }
+
+  /** The size of a file that holds a block of a layout and its footer. */
+  public static long fileSize(StoredLayout layout) {
+    long content =
+        BlockFooter.SHARD_CRCS_AT + layout.shardCount() * Integer.BYTES - BlockFooter.END_MAGIC_AT;
+    return BlockFooter.aligned(layout.blockSize()) + BlockFooter.aligned(content);
+  }
+
+  /** The CRC32C of the sizes of its tensors. */
+  public int layoutCrc() {
+    return layoutCrc;
+  }
+
+  /** The CRC32C of each shard. */
+  public int[] shardCrcs() {
+    return shardCrcs.clone();
   }
 
   /**

@@ -37,7 +37,7 @@ public final class ObjectFormat {
   static final String METADATA = "x-amz-meta-ucm";
   private static final String VERSION = "1";
   private static final int FIELDS = 5;
-  private static final int FOLDER_DIGITS = 3;
+  static final int FOLDER_DIGITS = 3;
   private static final HexFormat HEX = HexFormat.of();
 
   private final BlockLayout layout;
@@ -73,7 +73,7 @@ public final class ObjectFormat {
     return crcOf(sizes.array());
   }
 
-  private static int crcOf(byte[] bytes) {
+  static int crcOf(byte[] bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes);
     return (int) crc.getValue();
@@ -103,13 +103,18 @@ public final class ObjectFormat {
     ByteBuffer crcs =
         ByteBuffer.allocate(shardCrcs.length * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     crcs.asIntBuffer().put(shardCrcs);
+    return metadata(layoutCrc, high, low, crcs.array());
+  }
+
+  /** The same for a layout of which only the checksum is known. */
+  static String metadata(String layoutCrc, long high, long low, byte[] crcs) {
     String before =
         String.join(
             ":",
             VERSION,
             layoutCrc,
             BlockIds.hex(high, low),
-            Base64.getEncoder().encodeToString(crcs.array()));
+            Base64.getEncoder().encodeToString(crcs));
     return before + ":" + HEX.toHexDigits(crcOf(before.getBytes(StandardCharsets.US_ASCII)));
   }
 

@@ -32,6 +32,9 @@ import ucm.store.s3.client.ObjectRequest.Source;
  */
 public final class BucketCollector {
 
+  /** Where its lease is below the prefix. */
+  public static final String LEASE = "/collector";
+
   private static final Logger LOG = LoggerFactory.getLogger(BucketCollector.class);
   private static final long EVERY_NANOS = TimeUnit.MINUTES.toNanos(5);
   private static final long TICK_SECONDS = 1;
@@ -143,7 +146,12 @@ public final class BucketCollector {
     }
     List<Listed> order = new ArrayList<>(oldest);
     order.sort(byAge);
-    return removeUntil(order, total - (capacity - capacity / SPARE));
+    return removeUntil(order, total - target(capacity));
+  }
+
+  /** What stays when more than a capacity was found. */
+  public static long target(long capacity) {
+    return capacity - capacity / SPARE;
   }
 
   private int removeUntil(List<Listed> order, long tooMuch) {
@@ -189,7 +197,7 @@ public final class BucketCollector {
   }
 
   private String key() {
-    return prefix + "/collector";
+    return prefix + LEASE;
   }
 
   private ObjectReply write(String condition, String version) {

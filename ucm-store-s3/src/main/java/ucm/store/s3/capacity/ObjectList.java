@@ -22,7 +22,7 @@ import ucm.store.s3.client.ObjectRequest.Source;
 
 /**
  * The objects whose keys begin with a prefix, a page at a time, and their removal by many. For keys of letters,
- * digits and what needs no escape in XML, as those of blocks are. Blocks while a server answers.
+ * digits and what needs no escape in XML, as those of blocks are; others are listed. Blocks while a server answers.
  */
 public final class ObjectList {
 
@@ -54,8 +54,8 @@ public final class ObjectList {
    * @throws StoreException when the bucket does not list them
    */
   public List<Listed> page(String after) {
-    String query = "list-type=2&max-keys=" + PAGE + "&prefix=" + URLEncoder.encode(prefix, UTF_8);
-    query += after.isEmpty() ? "" : "&start-after=" + URLEncoder.encode(after, UTF_8);
+    String query = "list-type=2&max-keys=" + PAGE + "&prefix=" + encoded(prefix);
+    query += after.isEmpty() ? "" : "&start-after=" + encoded(after);
     String said = ask("list", new ObjectRequest(Method.GET, "", query, Map.of(), null, null, 0));
     List<Listed> listed = new ArrayList<>();
     for (Matcher entry = ENTRY.matcher(said); entry.find(); ) {
@@ -64,7 +64,7 @@ public final class ObjectList {
       long size = 0;
       for (Matcher field = FIELD.matcher(entry.group(1)); field.find(); ) {
         switch (field.group(1)) {
-          case "Key" -> key = field.group(2);
+          case "Key" -> key = plain(field.group(2));
           case "Size" -> size = Long.parseLong(field.group(2));
           default -> modified = Instant.parse(field.group(2));
         }
@@ -72,6 +72,22 @@ public final class ObjectList {
       listed.add(new Listed(key, modified, size));
     }
     return listed;
+  }
+
+  /** As signatures want it. */
+  private static String encoded(String text) {
+    return URLEncoder.encode(text, UTF_8).replace("+", "%20").replace("*", "%2A");
+  }
+
+  /** Others than blocks may have any keys. */
+  private static String plain(String xml) {
+    return xml.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#34;", "\"")
+        .replace("&apos;", "'")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&");
   }
 
   /**
