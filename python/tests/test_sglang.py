@@ -236,11 +236,11 @@ def anonymous_bytes(pid):
 def test_eleven_sizes_of_pages_take_the_memory_of_one_buffer(tmp_path):
     daemon = Daemon(private(tmp_path / "d"), pipeline="Cache|Posix", pool_gb=0.25).start()
     try:
-        engines = [HiCacheEngine(extra(daemon), layers=1)]
+        engines = [HiCacheEngine(extra(daemon), layers=16)]
         alone = anonymous_bytes(daemon.process.pid)
         # A buffer is touched when it is made.
         assert alone > 1 << 28
-        engines += [HiCacheEngine(extra(daemon), layers=layers) for layers in range(2, 12)]
+        engines += [HiCacheEngine(extra(daemon), layers=16 * size) for size in range(2, 12)]
         assert anonymous_bytes(daemon.process.pid) - alone < 2 << 28
         for number, engine in enumerate(engines):
             chain = keys(f"size {number}", 20)
@@ -248,7 +248,7 @@ def test_eleven_sizes_of_pages_take_the_memory_of_one_buffer(tmp_path):
             assert engine.prefetch(chain) == (20, 20)
             engine.close()
         # What they leave gives way to the next one at once.
-        other = HiCacheEngine(extra(daemon), layers=12)
+        other = HiCacheEngine(extra(daemon), layers=16 * 12)
         assert anonymous_bytes(daemon.process.pid) - alone < 2 << 28
         other.close()
     finally:
