@@ -25,7 +25,7 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockLoad.class);
   // What is copied and summed at a time, so that it is read from the processor's cache once.
-  private static final int STEP = 1 << 16;
+  private static final int STEP = 1 << 14;
   private static final int RANGE_NOT_SATISFIABLE = 416;
 
   private final Moves moves;
@@ -111,16 +111,20 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
   @Override
   public void accept(ByteBuffer bytes) {
     int[] expected = crcs;
-    while (expected != null && bytes.hasRemaining() && shard < from + count) {
+    MemorySegment given = MemorySegment.ofBuffer(bytes);
+    int start = bytes.position();
+    int end = bytes.limit();
+    while (expected != null && bytes.position() < end && shard < from + count) {
       long size = transfer.pieceSize(piece);
-      int step = (int) Math.min(Math.min(bytes.remaining(), STEP), size - within);
-      ByteBuffer some = bytes.slice(bytes.position(), step);
+      int at = bytes.position();
+      int step = (int) Math.min(Math.min(end - at, STEP), size - within);
       if (begun.get(shard) && !loaded.get(shard)) {
-        MemorySegment into = transfer.segment(shard, piece).asSlice(within, step);
-        MemorySegment.copy(MemorySegment.ofBuffer(some), 0, into, 0, step);
-        crc.update(some);
+        MemorySegment.copy(given, at - start, transfer.segment(shard, piece), within, step);
+        crc.update(bytes.limit(at + step));
+        bytes.limit(end);
+      } else {
+        bytes.position(at + step);
       }
-      bytes.position(bytes.position() + step);
       within += step;
       if (within == size) {
         within = 0;
