@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
@@ -26,6 +27,12 @@ import ucm.pipeline.config.YamlNode.YamlScalar;
 public record Setting(
     String key, @Nullable Object raw, ConfigOrigin keyAt, ConfigOrigin valueAt, String fault) {
 
+  private static final Pattern SECRET =
+      Pattern.compile("secret|password|access_key|credential", Pattern.CASE_INSENSITIVE);
+  // Of a URL.
+  private static final Pattern USER = Pattern.compile("(?<=://)[^/@\\s,\"]*(?=@)");
+  private static final Pattern QUERY = Pattern.compile("(?<=://[^\\s,\"?]{0,200}\\?)[^\\s,\"]*");
+
   static Setting of(String key, Object raw, ConfigOrigin origin) {
     return new Setting(key, raw, origin, origin, "");
   }
@@ -35,9 +42,15 @@ public record Setting(
     return raw == null && fault.isEmpty();
   }
 
-  /** The value as a person wrote it, more or less. */
+  /** The value as a person wrote it, more or less; what may be secret is left out. */
   String shown() {
-    return raw instanceof String text ? "\"" + text + "\"" : raw == null ? "" : raw.toString();
+    if (raw == null) {
+      return "";
+    }
+    String text = raw instanceof String it ? "\"" + it + "\"" : raw.toString();
+    return SECRET.matcher(key).find()
+        ? "\"***\""
+        : QUERY.matcher(USER.matcher(text).replaceAll("***")).replaceAll("***");
   }
 
   /** The setting of a key, by its name or an alias; null when there is none. */
