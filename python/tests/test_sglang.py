@@ -10,9 +10,9 @@ import time
 import pytest
 import torch
 from conftest import Daemon, private
+from daemons import processes_of
 from hicache_engine import HiCacheEngine, HostPool, keys
 from test_end_to_end import settle, status
-from test_daemon import pids
 from ucm import client, pages
 from ucm.integration.sglang import hicache
 from ucm.integration.sglang.hicache import UcmHiCache
@@ -351,7 +351,7 @@ def test_a_daemon_ended_by_sigkill_fifty_times(tmp_path, hurried):
 def test_ranks_start_one_daemon(tmp_path):
     made = Daemon(private(tmp_path / "d"))
     engine = HiCacheEngine(extra(made, ucm_start_daemon=True), tp=2)
-    started = pids(made.socket)
+    started = processes_of(made.socket)
     try:
         assert len(started) == 1
         assert engine.backup(keys("started", 9)) == 9
