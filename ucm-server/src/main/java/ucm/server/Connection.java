@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.pipeline.config.UcmConfig;
-import ucm.server.device.DeviceCopies;
+import ucm.server.device.WorkerCopies;
 import ucm.server.protocol.DeviceFields.CopyMessage;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
@@ -62,7 +62,7 @@ final class Connection implements Runnable, AutoCloseable {
   private GroupsMessage groups = GroupsMessage.NONE;
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
-  private @Nullable DeviceCopies copies;
+  private @Nullable WorkerCopies copies;
   private @Nullable NamedBlocks named;
   private @Nullable RegionBlocks region;
   private int rank = -1;
@@ -372,7 +372,7 @@ final class Connection implements Runnable, AutoCloseable {
   }
 
   private void copy(int sequence, CopyMessage message) throws ProtocolException {
-    DeviceCopies device =
+    WorkerCopies device =
         opened(copies, "COPY is for workers whose KV cache the daemon has opened");
     try {
       device.copy(

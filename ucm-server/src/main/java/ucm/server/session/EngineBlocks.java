@@ -22,8 +22,8 @@ import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
-import ucm.server.staging.SlotPool;
 import ucm.server.staging.StagingSegment;
+import ucm.server.staging.StagingSlots;
 
 /**
  * What moves the blocks of an engine whose KV cache is known: its pipeline, its slots, what is promised of
@@ -42,7 +42,7 @@ final class EngineBlocks implements AutoCloseable {
   final GroupBlocks groups;
   final KvIdentity identity;
   final int blockTokens;
-  final SlotPool slots;
+  final StagingSlots slots;
   final Holds holds;
   final Saves saves;
   final Pipeline pipeline;
@@ -109,7 +109,7 @@ final class EngineBlocks implements AutoCloseable {
     // A block of the prompt has a slot for each group.
     int groupCount = Math.max(1, rules.all().size());
     int mostOfAll = Math.min(mostSlots, MOST_SLOTS) * groupCount;
-    slots = new SlotPool(Math.clamp(most, 1, mostOfAll), context.clock());
+    slots = new StagingSlots(Math.clamp(most, 1, mostOfAll), context.clock());
     groups = new GroupBlocks(rules, setup.hasher(), parts, slots.size());
     holds = new Holds(slots, spec.ranks(), context.clock());
     saves = new Saves(slots, parts, transfers::get, admission, context.clock());

@@ -25,7 +25,7 @@ import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.KvIdentity;
 import ucm.pipeline.connector.statistics.HitStatistics;
-import ucm.server.device.DeviceCopies;
+import ucm.server.device.WorkerCopies;
 import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.IdentityMessage;
@@ -68,7 +68,7 @@ public final class EngineSession implements AutoCloseable {
   private final BitSet connectedRanks = new BitSet();
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
-  private final Map<Integer, DeviceCopies> deviceRanks = new TreeMap<>();
+  private final Map<Integer, WorkerCopies> deviceRanks = new TreeMap<>();
   private volatile @Nullable String ownGeneration;
   // Guarded by this: engines that start later are still to be told.
   private boolean mustDisown;
@@ -85,7 +85,7 @@ public final class EngineSession implements AutoCloseable {
   public record OpenedWorker(
       int rank,
       OpenedWorkerMessage answer,
-      @Nullable DeviceCopies copies,
+      @Nullable WorkerCopies copies,
       @Nullable NamedBlocks named) {}
 
   EngineSession(Engines.Context context, EngineFields fields, UcmConfig config) {
@@ -142,7 +142,7 @@ public final class EngineSession implements AutoCloseable {
       }
       StagingSegment segment = segment(now, rank);
       String hostReason = "";
-      @Nullable DeviceCopies copies = null;
+      @Nullable WorkerCopies copies = null;
       try {
         copies = deviceCopies(worker, segment);
       } catch (DeviceException e) {
@@ -312,12 +312,12 @@ public final class EngineSession implements AutoCloseable {
     return worker.layout() + worker.layoutText() + groups;
   }
 
-  private @Nullable DeviceCopies deviceCopies(WorkerFields worker, StagingSegment segment) {
+  private @Nullable WorkerCopies deviceCopies(WorkerFields worker, StagingSegment segment) {
     DeviceFields device = worker.device();
     if (device == null) {
       return null;
     }
-    DeviceCopies copies = DeviceCopies.open(context.devices(), device, worker, segment);
+    WorkerCopies copies = WorkerCopies.open(context.devices(), device, worker, segment);
     deviceRanks.put(worker.rank(), copies);
     return copies;
   }
@@ -586,7 +586,7 @@ public final class EngineSession implements AutoCloseable {
         notifyAll();
         ready = false;
         List.copyOf(schedulers).forEach(this::closeScheduler);
-        deviceRanks.values().forEach(DeviceCopies::close);
+        deviceRanks.values().forEach(WorkerCopies::close);
       }
       now = blocks;
     }

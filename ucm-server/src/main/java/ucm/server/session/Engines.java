@@ -22,7 +22,7 @@ import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.Generations;
 import ucm.pipeline.connector.statistics.MetricsScopes;
-import ucm.server.device.DeviceCopies.SharedDevices;
+import ucm.server.device.WorkerCopies.SharedDevices;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.session.SharedPipelines.Opened;

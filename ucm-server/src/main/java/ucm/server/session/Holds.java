@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
-import ucm.server.staging.SlotPool;
+import ucm.server.staging.StagingSlots;
 
 /**
  * What was promised to the requests of an engine. A look-up makes a hold, a plan takes it, and it ends
@@ -60,7 +60,7 @@ final class Holds {
     }
   }
 
-  private final SlotPool pool;
+  private final StagingSlots pool;
   private final int ranks;
   private final LongSupplier clock;
   // Guarded by this.
@@ -72,7 +72,7 @@ final class Holds {
    *
    * @param ranks how many copy each hold
    */
-  Holds(SlotPool pool, int ranks, LongSupplier clock) {
+  Holds(StagingSlots pool, int ranks, LongSupplier clock) {
     this.pool = pool;
     this.ranks = ranks;
     this.clock = clock;

@@ -11,7 +11,7 @@ import java.util.function.IntFunction;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.server.staging.SlotPool;
+import ucm.server.staging.StagingSlots;
 
 /**
  * Blocks on their way from the engine to the store. A plan makes a save; each rank fills its slots and
@@ -66,7 +66,7 @@ final class Saves {
     }
   }
 
-  private final SlotPool pool;
+  private final StagingSlots pool;
   private final int ranks;
   private final IntFunction<@Nullable RankTransfers> transfers;
   private final Admission admission;
@@ -83,7 +83,7 @@ final class Saves {
    * @param transfers what stores the part of a rank
    */
   Saves(
-      SlotPool pool,
+      StagingSlots pool,
       int ranks,
       IntFunction<@Nullable RankTransfers> transfers,
       Admission admission,

@@ -11,7 +11,7 @@ import java.util.function.LongSupplier;
  * of the same blocks. A quarter is kept for saves: a look-up does not take it. Slots that a client
  * which is gone may still be copying rest for a time in which any copy has ended. Thread-safe.
  */
-public final class SlotPool {
+public final class StagingSlots {
 
   private static final int PART_FOR_SAVES = 4;
   private static final long REST_NANOS = TimeUnit.SECONDS.toNanos(60);
@@ -31,7 +31,7 @@ public final class SlotPool {
    *
    * @param clock monotonic nanoseconds
    */
-  public SlotPool(int slots, LongSupplier clock) {
+  public StagingSlots(int slots, LongSupplier clock) {
     this.clock = clock;
     free = new int[slots];
     for (int i = 0; i < slots; i++) {

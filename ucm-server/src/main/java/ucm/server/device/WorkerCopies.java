@@ -30,9 +30,9 @@ import ucm.server.staging.StagingSegment;
  *
  * <p>After {@link #close} nothing here touches the worker's memory any more.
  */
-public final class DeviceCopies implements AutoCloseable {
+public final class WorkerCopies implements AutoCloseable {
 
-  private static final Logger LOG = LoggerFactory.getLogger(DeviceCopies.class);
+  private static final Logger LOG = LoggerFactory.getLogger(WorkerCopies.class);
 
   private final WorkerMemory memory;
   private final StagingSegment segment;
@@ -110,7 +110,7 @@ public final class DeviceCopies implements AutoCloseable {
     }
   }
 
-  private DeviceCopies(WorkerMemory memory, StagingSegment segment, WorkerFields worker) {
+  private WorkerCopies(WorkerMemory memory, StagingSegment segment, WorkerFields worker) {
     this.memory = memory;
     this.segment = segment;
     layout = worker.layout();
@@ -128,12 +128,12 @@ public final class DeviceCopies implements AutoCloseable {
    * @param segment the slots of the rank; pinned on the device, if they were not
    * @throws DeviceException when the daemon cannot copy; says why
    */
-  public static DeviceCopies open(
+  public static WorkerCopies open(
       SharedDevices devices, DeviceFields fields, WorkerFields worker, StagingSegment segment) {
     Device device = devices.require(fields.uuid());
     segment.pin(device);
-    DeviceCopies copies =
-        new DeviceCopies(new WorkerMemory(device, fields, worker.layout()), segment, worker);
+    WorkerCopies copies =
+        new WorkerCopies(new WorkerMemory(device, fields, worker.layout()), segment, worker);
     try {
       copies.probe();
     } catch (RuntimeException e) {
