@@ -8,13 +8,12 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.HexFormat;
-import java.util.Set;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
+import ucm.pipeline.connector.statistics.PrivateFiles;
 
 /** What a client of {@link AdminEndpoint} must know: a line in a file of this user alone. */
 final class AdminToken {
@@ -56,11 +55,7 @@ final class AdminToken {
     byte[] random = new byte[BYTES];
     new SecureRandom().nextBytes(random);
     byte[] line = (HexFormat.of().formatHex(random) + "\n").getBytes(StandardCharsets.US_ASCII);
-    try (FileChannel made =
-        FileChannel.open(
-            file,
-            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+    try (FileChannel made = PrivateFiles.open(file, StandardOpenOption.CREATE_NEW)) {
       made.write(ByteBuffer.wrap(line));
     }
   }

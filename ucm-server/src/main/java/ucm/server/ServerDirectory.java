@@ -14,7 +14,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
@@ -26,6 +25,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
+import ucm.pipeline.connector.statistics.PrivateFiles;
 import ucm.platform.memory.SharedFile;
 
 /**
@@ -37,8 +37,6 @@ public final class ServerDirectory implements AutoCloseable {
 
   private static final Set<PosixFilePermission> PRIVATE_DIRECTORY =
       PosixFilePermissions.fromString("rwx------");
-  private static final FileAttribute<?> PRIVATE_FILE =
-      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
   private static final Logger LOG = LoggerFactory.getLogger(ServerDirectory.class);
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
   private static final String SEGMENTS = "ucm-slots-";
@@ -78,12 +76,7 @@ public final class ServerDirectory implements AutoCloseable {
       requireFile(Daemon.tokenPath(socket), TOKEN_BYTES);
       Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PRIVATE_DIRECTORY));
       requirePrivate(directory);
-      FileChannel lockFile =
-          FileChannel.open(
-              lockPath,
-              Set.of(
-                  StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS),
-              PRIVATE_FILE);
+      FileChannel lockFile = PrivateFiles.open(lockPath);
       @Nullable FileLock lock = tryLock(lockFile);
       if (lock == null || answers(socket)) {
         lockFile.close();
@@ -159,9 +152,7 @@ public final class ServerDirectory implements AutoCloseable {
     new SecureRandom().nextBytes(token);
     Path path = Daemon.tokenPath(socket);
     Files.deleteIfExists(path);
-    try (FileChannel file =
-        FileChannel.open(
-            path, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), PRIVATE_FILE)) {
+    try (FileChannel file = PrivateFiles.open(path, StandardOpenOption.CREATE_NEW)) {
       file.write(ByteBuffer.wrap(token));
     }
   }
