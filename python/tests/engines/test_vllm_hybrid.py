@@ -1,11 +1,14 @@
 """Models of several KV cache groups: vLLM's hybrid manager stays on, and blocks of all groups come back."""
 
+import math
 import os
 import pathlib
 import random
+from typing import NamedTuple
 
 import pytest
 import vllm_engine
+from ucm import protocol
 from vllm_engine import cached, difference, forget, full_blocks, generate, prompts
 
 if vllm_engine.version() < (0, 31):
@@ -14,14 +17,25 @@ if vllm_engine.version() < (0, 31):
 # Longer than the models' windows, so that blocks are let go and parts of a hit are not loaded.
 WANTED = prompts(count=3, length=1500, shared=700)
 full = pytest.mark.full
-WINDOWS = ["gemma3", pytest.param("gpt-oss", marks=full)]
+OTHERS = ["gpt-oss", "gemma4", "llama4"]
+WINDOWS = ["gemma3", *(pytest.param(kind, marks=full) for kind in OTHERS)]
+
+
+class Groups(NamedTuple):
+    """How many groups of KV caches there are, where hits end, and for how many tokens there is room."""
+
+    count: int
+    step: int
+    tokens: int
 
 
 def groups(llm):
-    """How many groups of KV caches there are, and for how many tokens they have room."""
+    from vllm.v1.core.kv_cache_utils import get_kv_cache_capacity
+
     core = llm.llm_engine.engine_core.engine_core
     config = core.scheduler.kv_cache_config
-    return len(config.kv_cache_groups), core.scheduler.kv_cache_manager.block_pool.num_gpu_blocks
+    step = math.lcm(*(group.kv_cache_spec.block_size for group in config.kv_cache_groups))
+    return Groups(len(config.kv_cache_groups), step, get_kv_cache_capacity(core.vllm_config, config)[0])
 
 
 def twice(llm, tell, hear):
@@ -40,17 +54,32 @@ def test_blocks_of_all_groups_are_found_and_answers_are_equal(engine, daemon, fo
     daemon.write_yaml("Posix", f"use_layerwise: {str(layerwise).lower()}\n")
     arguments = dict(model=folder(kind), max_num_batched_tokens=600)
     plain, expected = engine(once, **arguments).result()
-    assert plain[0] > 1
+    assert plain.count > 1
+    found = full_blocks(WANTED, plain.step)
     own, first, second = engine(twice, daemon, **arguments).result()
     # The manager of groups is on, and keeps as much.
     assert own == plain
     assert difference(first, expected) is None
-    assert cached(second) == full_blocks(WANTED)
+    assert cached(second) == found
     assert difference(second, expected) is None
     daemon.restart()
     _, third = engine(once, daemon, **arguments).result()
-    assert cached(third) == full_blocks(WANTED)
+    assert cached(third) == found
     assert difference(third, expected) is None
+
+
+def room(llm, tell, hear):
+    return groups(llm)
+
+
+def test_there_is_room_for_as_many_tokens_as_without_ucm(engine, daemon, folder):
+    """In 1 GiB; without the manager of groups there is a quarter of that."""
+    arguments = dict(model=folder("gemma3"), max_model_len=32768, max_num_batched_tokens=2048)
+    plain = engine(room, **arguments).result()
+    assert (plain.count, plain.tokens) == (6, 743_588)
+    assert engine(room, daemon, **arguments).result() == plain
+    off = engine(room, daemon, disable_hybrid_kv_cache_manager=True, **arguments).result()
+    assert (off.count, off.tokens) == (1, 174_720)
 
 
 @full
@@ -61,7 +90,7 @@ def test_without_the_hybrid_manager_blocks_have_other_names(engine, daemon, fold
     arguments["disable_hybrid_kv_cache_manager"] = True
     for wanted in ([0, 0, 0], full_blocks(WANTED)):
         found, answers = engine(once, daemon, **arguments).result()
-        assert found[0] == 1
+        assert found.count == 1
         # What the prompts of a step have in common is vLLM's own.
         most = [max(one, 640) for one in wanted]
         assert all(a <= b <= c for a, b, c in zip(wanted, cached(answers), most))
@@ -112,8 +141,8 @@ def test_prompts_that_part_find_what_they_have_in_common(engine, daemon, folder)
     assert cached(found) == [0, 0, 640]
 
 
-def off_by_one(group):
-    """The negative control: a group gets the bytes of the block before the right one."""
+def off_by_one(kind):
+    """The negative control: groups with a rule get the bytes of the block before the right one."""
 
     def before():
         from ucm.integration.vllm import worker
@@ -121,8 +150,10 @@ def off_by_one(group):
         parts = worker.WorkerSide._parts
 
         def wrong(self, copy, layers):
-            for number, (wanted, blocks, slots) in enumerate(parts(self, copy, layers)):
-                if type(copy).__name__ == "Load" and number == group:
+            for wanted, blocks, slots in parts(self, copy, layers):
+                rule = self._rules[self._layout.groups.index(wanted)]
+                if type(copy).__name__ == "Load" and rule.kind == kind:
+                    assert len(slots) > 1
                     slots = [slots[0], *slots[:-1]]
                 yield wanted, blocks, slots
 
@@ -131,11 +162,19 @@ def off_by_one(group):
     return before
 
 
-@pytest.mark.parametrize("group", [pytest.param(0, marks=full), 1])
-def test_a_block_off_by_one_in_any_group_shows(engine, daemon, folder, group):
-    arguments = dict(model=folder("gemma3"))
+@pytest.mark.parametrize(
+    "model, kind",
+    [
+        ("gemma3", protocol.LAST),
+        pytest.param("gemma3", protocol.ALL, marks=full),
+        pytest.param("llama4", protocol.ALL, marks=full),
+        pytest.param("llama4", protocol.CHUNK, marks=full),
+    ],
+)
+def test_a_block_off_by_one_in_any_group_shows(engine, daemon, folder, model, kind):
+    arguments = dict(model=folder(model))
     _, expected = engine(once, daemon, **arguments).result()
-    _, found = engine(once, daemon, before=off_by_one(group), **arguments).result()
+    _, found = engine(once, daemon, before=off_by_one(kind), **arguments).result()
     assert cached(found) == full_blocks(WANTED)
     assert difference(found, expected) is not None
 
@@ -233,7 +272,7 @@ def many(llm, tell, hear):
 
 
 @full
-@pytest.mark.parametrize("kind", WINDOWS)
+@pytest.mark.parametrize("kind", ["gemma3", "gpt-oss"])
 def test_each_of_many_requests_has_the_right_answer_also_when_the_daemon_is_killed(
     engine, daemon, folder, kind
 ):
