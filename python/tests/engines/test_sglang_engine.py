@@ -130,24 +130,6 @@ def test_a_model_with_sliding_windows_finds_pages_of_both_pools(sglang, daemon, 
     assert difference(wrong, expected) is not None
 
 
-@pytest.mark.full
-def test_two_ranks_store_and_find_their_own_pages(sglang, daemon):
-    extra = storage(daemon)
-    expected = sglang(once, tp_size=2).result()
-    run = sglang(stored, extra, tp_size=2)
-    first = store(run, daemon, 2 * PAGES)
-    equal(first, expected)
-    found = run.result()
-    assert cached(found) == full_pages(WANTED)
-    equal(found, expected)
-    daemon.restart()
-    found = sglang(once, extra, tp_size=2).result()
-    assert cached(found) == full_pages(WANTED)
-    equal(found, expected)
-    # One rank has all heads in its pages: those of two are none of them.
-    assert cached(sglang(once, extra).result()) == NOTHING
-
-
 def cleared(engine, tell, hear):
     """Answers before and after the storage is cleared, as with new weights, and when it is full again."""
     answers = [generate(engine, WANTED)]

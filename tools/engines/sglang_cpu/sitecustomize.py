@@ -1,9 +1,9 @@
 """Lets SGLang's HiCache run on a CPU. Python imports it in each process of an engine.
 
-SGLang 0.5.23 runs models on a CPU, but not its hierarchical cache. Five things are other ones here, and all
+SGLang 0.5.23 runs models on a CPU, but not its hierarchical cache. Four things are other ones here, and all
 else is SGLang's own: streams and events (a CPU has done everything at once), host memory (not pinned), the
-copies between the host pool and the pool of the device (with PyTorch in place of kernels), where attention
-looks for the tokens of a sliding window, and NCCL (ranks meet by gloo).
+copies between the host pool and the pool of the device (with PyTorch in place of kernels), and where
+attention looks for the tokens of a sliding window.
 """
 
 import importlib.abc
@@ -155,19 +155,6 @@ def _windows(native):
     backend.forward_decode = translated(backend.forward_decode)
 
 
-def _no_nccl(pynccl):
-    """Ranks meet by gloo alone: NCCL wants a GPU."""
-
-    class Absent:
-        disabled = True
-        available = False
-
-        def __init__(self, *arguments, **named):
-            pass
-
-    pynccl.PyNcclCommunicator = Absent
-
-
 def _known_models(auto):
     """Versions of SGLang that are older than the libraries bring models which these have got meanwhile."""
     register = auto.CONFIG_MAPPING.register
@@ -179,7 +166,6 @@ _CHANGES = {
     "sglang.srt.mem_cache.pool_host.base": _memory,
     "sglang.srt.mem_cache.pool_host.mha": _copies_of_heads,
     "sglang.srt.mem_cache.pool_host.mla": _copies_of_latents,
-    "sglang.srt.distributed.device_communicators.pynccl": _no_nccl,
     "sglang.srt.layers.attention.torch_native_backend": _windows,
 }
 
