@@ -113,7 +113,7 @@ class Pipeline:
             enable_prefix_caching=True,
             kv_transfer_config=transfer,
         ).create_engine_config()
-        # vLLM refuses stages on a CPU where it would start workers.
+        # After vLLM has made the configuration, as it would start processes for stages otherwise.
         config.parallel_config.pipeline_parallel_size = len(stages)
         config.cache_config.num_gpu_blocks_override = blocks
         # As the engine would, when its workers have said what they support.
