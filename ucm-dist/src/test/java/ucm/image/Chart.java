@@ -3,16 +3,14 @@ package ucm.image;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
-import org.snakeyaml.engine.v2.api.Load;
-import org.snakeyaml.engine.v2.api.LoadSettings;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.dataformat.yaml.YAMLMapper;
 
 /** The Helm chart of the image, and what {@code tools/chart/tools} has to look at it. */
 final class Chart {
@@ -78,12 +76,10 @@ final class Chart {
   }
 
   /** The objects of a rendering, in its order. */
-  static List<JsonNode> objects(String rendered) {
-    List<JsonNode> objects = new ArrayList<>();
-    new Load(LoadSettings.builder().build())
-        .loadAllFromString(rendered)
-        .forEach(each -> objects.add(JsonMapper.shared().valueToTree(each)));
-    return objects.stream().filter(JsonNode::isObject).toList();
+  static List<JsonNode> objects(String rendered) throws IOException {
+    try (var found = YAMLMapper.shared().readerFor(JsonNode.class).<JsonNode>readValues(rendered)) {
+      return found.readAll().stream().filter(JsonNode::isObject).toList();
+    }
   }
 
   private static Ran run(Path program, Object... arguments) throws Exception {

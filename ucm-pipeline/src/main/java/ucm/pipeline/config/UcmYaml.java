@@ -2,26 +2,19 @@ package ucm.pipeline.config;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
-import org.snakeyaml.engine.v2.api.LoadSettings;
-import org.snakeyaml.engine.v2.events.AliasEvent;
-import org.snakeyaml.engine.v2.events.Event;
-import org.snakeyaml.engine.v2.events.MappingEndEvent;
-import org.snakeyaml.engine.v2.events.MappingStartEvent;
-import org.snakeyaml.engine.v2.events.ScalarEvent;
-import org.snakeyaml.engine.v2.events.SequenceEndEvent;
-import org.snakeyaml.engine.v2.events.SequenceStartEvent;
-import org.snakeyaml.engine.v2.events.StreamEndEvent;
 import org.snakeyaml.engine.v2.exceptions.Mark;
 import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
-import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
-import org.snakeyaml.engine.v2.parser.ParserImpl;
-import org.snakeyaml.engine.v2.scanner.StreamReader;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.dataformat.yaml.YAMLFactory;
+import tools.jackson.dataformat.yaml.YAMLParser;
 import ucm.api.config.ConfigOrigin;
 import ucm.pipeline.config.YamlNode.Entry;
 import ucm.pipeline.config.YamlNode.YamlList;
@@ -37,19 +30,20 @@ import ucm.pipeline.config.YamlNode.YamlScalar;
 public final class UcmYaml {
 
   private static final int MAX_DEPTH = 32;
-  private static final LoadSettings SETTINGS = LoadSettings.builder().build();
+  private static final YAMLFactory FACTORY = YAMLFactory.builder().build();
 
-  // Of the YAML 1.2 core schema, but that a number with zeros before it is a text.
-  private static final Pattern WHOLE = Pattern.compile("[-+]?(0|[1-9][0-9]*)");
-  private static final Pattern FRACTION =
-      Pattern.compile("[-+]?(\\.[0-9]+|(0|[1-9][0-9]*)(\\.[0-9]*)?)([eE][-+]?[0-9]+)?");
+  // Numbers of the YAML 1.2 core schema that the parser takes for text.
+  private static final Pattern SIGNED = Pattern.compile("\\+[0-9]+");
+  private static final Pattern FRACTION = Pattern.compile("[-+]?\\.[0-9]+([eE][-+]?[0-9]+)?");
 
   private final String source;
-  private final Iterator<Event> events;
+  private final String[] lines;
+  private final YAMLParser parser;
 
-  private UcmYaml(String source, Iterator<Event> events) {
+  private UcmYaml(String source, String text, YAMLParser parser) {
     this.source = source;
-    this.events = events;
+    this.lines = text.split("\\R", -1);
+    this.parser = parser;
   }
 
   /**
@@ -61,123 +55,148 @@ public final class UcmYaml {
   public static YamlMap read(String source, String document) {
     String text = YamlText.withoutMark(document);
     YamlText.requireReadable(source, text);
-    try {
-      return new UcmYaml(source, new ParserImpl(SETTINGS, new StreamReader(SETTINGS, text)))
-          .document();
-    } catch (MarkedYamlEngineException e) {
-      throw new ConfigException(origin(source, e.getProblemMark()), "is no YAML: " + explain(e));
-    } catch (YamlEngineException e) {
-      String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
-      throw new ConfigException(ConfigOrigin.of(source), "is no YAML: " + message);
+    try (JsonParser parser = FACTORY.createParser(ObjectReadContext.empty(), text)) {
+      return new UcmYaml(source, text, (YAMLParser) parser).document();
+    } catch (JacksonException e) {
+      throw syntax(source, e);
     }
   }
 
   private YamlMap document() {
-    Event _ = events.next(); // The stream starts.
-    if (events.next() instanceof StreamEndEvent) {
+    JsonToken first = parser.nextToken();
+    if (first == null) {
       throw new ConfigException(
           ConfigOrigin.of(source), "is empty; a configuration is a map of keys and values");
     }
-    YamlNode root = node(events.next(), 0);
+    YamlNode root = node(first, 0);
     if (!(root instanceof YamlMap map)) {
       throw new ConfigException(
           root.at(), "found " + root.kind() + "; a configuration is a map of keys and values");
     }
-    Event _ = events.next(); // The document ends.
-    if (!(events.next() instanceof StreamEndEvent)) {
+    if (parser.nextToken() != null) {
       throw new ConfigException(
-          at(events.next()), "a second document starts here; a configuration is one document");
+          here(), "a second document starts here; a configuration is one document");
     }
     return map;
   }
 
-  private YamlNode node(Event event, int depth) {
-    ConfigOrigin at = at(event);
-    if (event instanceof AliasEvent alias) {
+  private YamlNode node(@Nullable JsonToken token, int depth) {
+    ConfigOrigin at = here();
+    if (parser.isCurrentAlias()) {
       throw new ConfigException(
           at,
-          "found the alias *" + alias.getAlias() + "; write the value out, aliases are refused");
+          "found the alias *" + parser.getString() + "; write the value out, aliases are refused");
     }
-    Optional<String> tag =
-        switch (event) {
-          case ScalarEvent scalar -> scalar.getTag();
-          case MappingStartEvent map -> map.getTag();
-          case SequenceStartEvent list -> list.getTag();
-          default -> Optional.empty();
-        };
-    if (tag.isPresent()) {
+    if (parser.getTypeId() != null) {
       throw new ConfigException(
-          at, "found the tag " + tag.get() + "; write the plain value, tags are refused");
+          at, "found the tag " + parser.getTypeId() + "; write the plain value, tags are refused");
     }
     if (depth > MAX_DEPTH) {
       throw new ConfigException(at, "is nested more than " + MAX_DEPTH + " deep");
     }
-    return switch (event) {
-      case MappingStartEvent _ -> map(at, depth);
-      case SequenceStartEvent _ -> list(at, depth);
-      case ScalarEvent scalar ->
-          new YamlScalar(at, scalar.isPlain() ? plain(scalar.getValue()) : scalar.getValue());
-      default -> throw new IllegalStateException("no node begins with " + event);
+    return switch (token) {
+      case START_OBJECT -> map(at, depth);
+      case START_ARRAY -> list(at, depth);
+      case null, default -> new YamlScalar(at, scalar(token, at));
     };
   }
 
   private YamlMap map(ConfigOrigin at, int depth) {
     List<Entry> entries = new ArrayList<>();
     Map<String, ConfigOrigin> seen = new HashMap<>();
-    for (Event key = events.next(); !(key instanceof MappingEndEvent); key = events.next()) {
-      ConfigOrigin keyAt = at(key);
-      if (!(key instanceof ScalarEvent scalar)) {
-        throw new ConfigException(keyAt, "is no YAML: a key is plain text, not a list or a map");
-      }
-      ConfigOrigin earlier = seen.putIfAbsent(scalar.getValue(), keyAt);
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      String key = parser.currentName();
+      ConfigOrigin keyAt = here();
+      ConfigOrigin earlier = seen.putIfAbsent(key, keyAt);
       if (earlier != null) {
         throw new ConfigException(
-            keyAt,
-            "the key %s stands here and in line %s; keep one"
-                .formatted(scalar.getValue(), earlier.line()));
+            keyAt, "the key " + key + " stands here and in line " + earlier.line() + "; keep one");
       }
-      entries.add(new Entry(scalar.getValue(), keyAt, node(events.next(), depth + 1)));
+      entries.add(new Entry(key, keyAt, node(parser.nextToken(), depth + 1)));
     }
     return new YamlMap(at, List.copyOf(entries));
   }
 
   private YamlList list(ConfigOrigin at, int depth) {
     List<YamlNode> items = new ArrayList<>();
-    for (Event item = events.next(); !(item instanceof SequenceEndEvent); item = events.next()) {
-      items.add(node(item, depth + 1));
+    for (JsonToken token = parser.nextToken();
+        token != JsonToken.END_ARRAY;
+        token = parser.nextToken()) {
+      items.add(node(token, depth + 1));
     }
     return new YamlList(at, List.copyOf(items));
   }
 
-  /** A number too large stays the text it is, so that a message can show it. */
-  private static @Nullable Object plain(String text) {
-    if (text.isEmpty() || text.equals("~") || text.equalsIgnoreCase("null")) {
+  private @Nullable Object scalar(@Nullable JsonToken token, ConfigOrigin at) {
+    if (token == null || token == JsonToken.VALUE_NULL) {
       return null;
     }
-    if (text.equals("true") || text.equals("false")) {
-      return Boolean.valueOf(text);
+    String text = parser.getString();
+    return switch (token) {
+      case VALUE_TRUE -> true;
+      case VALUE_FALSE -> false;
+      case VALUE_NUMBER_INT -> whole(text);
+      case VALUE_NUMBER_FLOAT -> fraction(text);
+      default -> isQuoted(at) ? text : plain(text);
+    };
+  }
+
+  private static @Nullable Object plain(String text) {
+    if (text.equals("~") || text.equalsIgnoreCase("null")) {
+      return null;
     }
+    if (SIGNED.matcher(text).matches()) {
+      return whole(text);
+    }
+    return FRACTION.matcher(text).matches() ? fraction(text) : text;
+  }
+
+  /** A number too large stays the text it is, so that a message can show it. */
+  private static Object whole(String text) {
     try {
-      if (WHOLE.matcher(text).matches()) {
-        return Long.valueOf(text);
-      }
+      return Long.valueOf(text);
     } catch (NumberFormatException e) {
       return text;
     }
-    if (FRACTION.matcher(text).matches()) {
+  }
+
+  private static Object fraction(String text) {
+    try {
       Double number = Double.valueOf(text);
-      return number.isInfinite() ? text : number;
+      return number.isInfinite() || number.isNaN() ? text : number;
+    } catch (NumberFormatException e) {
+      return text;
     }
-    return text;
   }
 
-  private ConfigOrigin at(Event event) {
-    return origin(source, event.getStartMark());
+  private boolean isQuoted(ConfigOrigin at) {
+    String line = at.line() <= lines.length ? lines[at.line() - 1] : "";
+    char first = at.column() <= line.length() ? line.charAt(at.column() - 1) : ' ';
+    return first == '"' || first == '\'';
   }
 
-  private static ConfigOrigin origin(String source, Optional<Mark> mark) {
-    return mark.map(at -> new ConfigOrigin(source, at.getLine() + 1, at.getColumn() + 1))
-        .orElse(ConfigOrigin.of(source));
+  private ConfigOrigin here() {
+    return origin(source, parser.currentTokenLocation());
+  }
+
+  private static ConfigOrigin origin(String source, @Nullable TokenStreamLocation location) {
+    return location == null
+        ? ConfigOrigin.of(source)
+        : new ConfigOrigin(source, location.getLineNr(), location.getColumnNr());
+  }
+
+  private static ConfigException syntax(String source, JacksonException fault) {
+    if (fault.getCause() instanceof MarkedYamlEngineException marked
+        && marked.getProblemMark().isPresent()) {
+      Mark mark = marked.getProblemMark().get();
+      ConfigOrigin at = new ConfigOrigin(source, mark.getLine() + 1, mark.getColumn() + 1);
+      return new ConfigException(at, "is no YAML: " + explain(marked));
+    }
+    String message = String.valueOf(fault.getOriginalMessage()).lines().findFirst().orElse("");
+    if (message.startsWith("Expected a property name")) {
+      message = "a key is plain text, not a list or a map";
+    }
+    return new ConfigException(origin(source, fault.getLocation()), "is no YAML: " + message);
   }
 
   private static String explain(MarkedYamlEngineException fault) {

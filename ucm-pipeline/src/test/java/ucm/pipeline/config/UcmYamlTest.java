@@ -45,7 +45,7 @@ class UcmYamlTest {
         "a: &x 1\\n<<: *x ^ 2:5 ^ found the alias *x; write the value out, aliases are refused",
         "a: !!java/object {} ^ 1:4 ^ found the tag tag:yaml.org,2002:java/object; write the plain"
             + " value, tags are refused",
-        "? [a, b]\\n: 1 ^ 1:3 ^ is no YAML: a key is plain text, not a list or a map",
+        "? [a, b]\\n: 1 ^ 1:4 ^ is no YAML: a key is plain text, not a list or a map",
         "- a\\n- b ^ 1:1 ^ found a list; a configuration is a map of keys and values",
         "just text ^ 1:1 ^ found \"just text\"; a configuration is a map of keys and values",
         "a: %x ^ 1:4 ^ is no YAML: while scanning for the next token, found character '%' that"
