@@ -70,6 +70,7 @@ public final class Libc {
   private static final int MAP_HUGE_2MB = 21 << 26;
   private static final int MADV_DONTNEED = 4;
   private static final int MADV_HUGEPAGE = 14;
+  private static final int MADV_POPULATE_WRITE = 23;
 
   static {
     if (!Platform.isLinux() || Native.POINTER_SIZE != Long.BYTES) {
@@ -211,6 +212,11 @@ public final class Libc {
   /** Has whole pages read as zeros, and take no room until they are touched again; -1 when that is refused. */
   public static int giveBack(long address, long bytes) {
     return madvise(address, bytes, MADV_DONTNEED);
+  }
+
+  /** Gives writable memory its pages; -1 when that is refused. */
+  public static int populate(long address, long bytes) {
+    return madvise(address, bytes, MADV_POPULATE_WRITE);
   }
 
   public static native int munmap(long address, long bytes);

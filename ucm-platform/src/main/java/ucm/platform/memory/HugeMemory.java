@@ -97,6 +97,15 @@ public final class HugeMemory {
   }
 
   /**
+   * Has the kernel give memory its pages, which leaves the bytes as they are, also while others write them.
+   *
+   * @return false when it does not: it is too old, or has too few pages
+   */
+  public static boolean populate(MemorySegment memory) {
+    return Libc.populate(memory.address(), memory.byteSize()) == 0;
+  }
+
+  /**
    * How many bytes of memory that was touched lie on huge pages, as the kernel counts them in {@code
    * /proc/self/smaps}; 0 where that cannot be read.
    */

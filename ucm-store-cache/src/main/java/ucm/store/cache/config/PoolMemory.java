@@ -2,10 +2,8 @@ package ucm.store.cache.config;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.util.function.BiFunction;
-import java.util.stream.IntStream;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
@@ -15,34 +13,38 @@ import ucm.api.Transfer;
 import ucm.platform.device.SlotMemory;
 import ucm.platform.libc.FileException;
 import ucm.platform.memory.HugeMemory;
+import ucm.platform.thread.ThreadEnd;
 
 /**
  * The bytes of the pool, cut into slots of one shard, each starting on a page (4096 bytes) so that
  * direct I/O works on it.
  *
- * <p>A private pool is one allocation, on huge pages as far as the system has them, and touched at the start
- * by several threads: one alone touches fresh memory at a fraction of the speed of the machine, and a
- * copy that does it is slower than that. One that divides its room with others touches its share. Memory offered by the next stage is taken as it is. Owned by the
+ * <p>A private pool is one allocation, on huge pages as far as the system has them. Fresh memory is slow to touch,
+ * so it is {@linkplain #populate given} ahead of its use, in the background; but that of a pool which divides its room with others
+ * only as slots are used. Memory offered by the next stage is taken as it is. Owned by the
  * store; freed once.
  */
 public final class PoolMemory implements SlotMemory {
 
-  private static final int MAX_TOUCHING_THREADS = 16;
-  private static final long MIN_BYTES_PER_THREAD = 32L << 20;
+  // So little that closing does not wait for long.
+  private static final long BYTES_AT_ONCE = 8L << 20;
 
   private final @Nullable Arena arena;
   private final MemoryRegion region;
   private final int slots;
   private final long stride;
-  private final long hugeBytes;
+  private final boolean returnable;
+  // Guarded by this.
+  private @Nullable Thread populating;
+  private volatile boolean freed;
 
   private PoolMemory(
-      @Nullable Arena arena, MemoryRegion region, int slots, long stride, long hugeBytes) {
+      @Nullable Arena arena, MemoryRegion region, int slots, long stride, boolean returnable) {
     this.arena = arena;
     this.region = region;
     this.slots = slots;
     this.stride = stride;
-    this.hugeBytes = hugeBytes;
+    this.returnable = returnable;
   }
 
   /**
@@ -72,12 +74,12 @@ public final class PoolMemory implements SlotMemory {
   /**
    * A pool whose slots are given back and taken again as others need room.
    *
-   * @param first how many slots are touched
+   * @param first how many slots are used at first
    * @throws StoreException when there is not enough memory for these
    */
   public static PoolMemory returnable(CacheConfig config, int first) {
     requireRoom(config, first * config.stride());
-    return allocate((int) config.slots(), config.stride(), first, HugeMemory::mapReturnable);
+    return allocate((int) config.slots(), config.stride(), true);
   }
 
   private static void requireRoom(CacheConfig config, long bytes) {
@@ -107,24 +109,26 @@ public final class PoolMemory implements SlotMemory {
                   + " %s bytes")
               .formatted(region, slots * stride));
     }
-    return new PoolMemory(null, region, slots, stride, HugeMemory.hugeBytes(region.segment()));
+    return new PoolMemory(null, region, slots, stride, false);
   }
 
   /**
-   * Allocates slots and touches all of their pages.
+   * Allocates slots.
    *
    * @throws StoreException when the system does not give the memory
    */
   static PoolMemory allocate(int slots, long stride) {
-    return allocate(slots, stride, slots, HugeMemory::map);
+    return allocate(slots, stride, false);
   }
 
-  private static PoolMemory allocate(
-      int slots, long stride, int first, BiFunction<Long, Arena, MemorySegment> map) {
+  private static PoolMemory allocate(int slots, long stride, boolean returnable) {
     Arena arena = Arena.ofShared();
     MemorySegment memory;
     try {
-      memory = map.apply(slots * stride, arena);
+      memory =
+          returnable
+              ? HugeMemory.mapReturnable(slots * stride, arena)
+              : HugeMemory.map(slots * stride, arena);
     } catch (FileException e) {
       arena.close();
       throw new StoreException(
@@ -133,26 +137,37 @@ public final class PoolMemory implements SlotMemory {
               + " bytes of the pool: lower cache_buffer_capacity_gb",
           e);
     }
-    touch(memory.asSlice(0, first * stride));
-    return new PoolMemory(
-        arena, MemoryRegion.host(memory), slots, stride, HugeMemory.hugeBytes(memory));
+    return new PoolMemory(arena, MemoryRegion.host(memory), slots, stride, returnable);
   }
 
-  private static void touch(MemorySegment memory) {
-    long size = memory.byteSize();
-    int processors = Runtime.getRuntime().availableProcessors();
-    int most = Math.min(processors, MAX_TOUCHING_THREADS);
-    int count = Math.clamp(size / MIN_BYTES_PER_THREAD, 1, most);
-    // Whole huge pages, so that no two threads touch the same one first.
-    long share = Math.ceilDiv(size, count * HugeMemory.PAGE_BYTES) * HugeMemory.PAGE_BYTES;
-    IntStream.range(0, count)
-        .parallel()
-        .forEach(i -> touch(memory, i * share, Math.min(size, (i + 1) * share)));
+  /**
+   * Has the system give the memory by and by on a thread of its own. Until then a slot waits for its own memory when it is first used;
+   * where slots are given back, that stays so.
+   */
+  public synchronized void populate(String threadName) {
+    if (arena != null && !returnable && populating == null) {
+      populating = Thread.ofPlatform().daemon().name(threadName).start(this::populateAll);
+    }
   }
 
-  private static void touch(MemorySegment memory, long from, long to) {
-    for (long at = from; at < to; at += PAGE_BYTES) {
-      memory.set(ValueLayout.JAVA_BYTE, at, (byte) 0);
+  private void populateAll() {
+    MemorySegment memory = region.segment();
+    for (long at = 0; at < memory.byteSize() && !freed; at += BYTES_AT_ONCE) {
+      long bytes = Math.min(BYTES_AT_ONCE, memory.byteSize() - at);
+      if (!HugeMemory.populate(memory.asSlice(at, bytes))) {
+        return;
+      }
+    }
+  }
+
+  /** Waits until nothing more is given ahead of its use. */
+  void awaitPopulated() {
+    Thread thread;
+    synchronized (this) {
+      thread = populating;
+    }
+    if (thread != null) {
+      ThreadEnd.await(List.of(thread));
     }
   }
 
@@ -178,9 +193,9 @@ public final class PoolMemory implements SlotMemory {
     return slots * stride;
   }
 
-  /** Bytes of them that lie on pages of 2 MiB. */
+  /** Bytes of them that lie on pages of 2 MiB, so far. */
   public long hugeBytes() {
-    return hugeBytes;
+    return HugeMemory.hugeBytes(region.segment());
   }
 
   @Override
@@ -208,6 +223,8 @@ public final class PoolMemory implements SlotMemory {
 
   /** Frees private memory. No slot may be touched afterwards. */
   public void free() {
+    freed = true;
+    awaitPopulated();
     if (arena != null) {
       arena.close();
     }
@@ -215,7 +232,6 @@ public final class PoolMemory implements SlotMemory {
 
   @Override
   public String toString() {
-    long percent = 100 * hugeBytes / byteSize();
-    return slots + " slots of " + stride + " bytes, " + percent + "% of them on huge pages";
+    return slots + " slots of " + stride + " bytes";
   }
 }

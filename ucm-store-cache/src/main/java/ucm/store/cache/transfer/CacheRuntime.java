@@ -106,6 +106,8 @@ public final class CacheRuntime {
     this.lookups = new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
     dispatcher.start();
     buffer.members.add(this);
+    // After a device has said from which memory, or has pinned it.
+    memory.populate("ucm-cache-populate-0");
     LOG.info(
         "Cache of instance {}: {}; cache_policy {}; device: {}",
         config.uniqueId(),
