@@ -32,6 +32,8 @@ class DocsCommandsIT {
 
   private static final String GPU = "docs/gpu.md";
 
+  private static final String VALKEY = "docs/valkey.md";
+
   /** Has the wheel installed. */
   private static final String OPERATOR = "docs/operator.md";
 
@@ -44,6 +46,8 @@ class DocsCommandsIT {
           "ln -s '%s' ucm-dist\n".formatted(UcmProcess.IMAGE.resolve("../..").toAbsolutePath()),
           "docs/cache.md",
           "ucm trace generate --requests 40 -o TRACE\n",
+          VALKEY,
+          "ucm plugins enable valkey\n",
           GPU,
           aFileFor("/mnt/blocks") + "mv made.yaml ucm.yaml\n",
           "docs/operations.md",
@@ -115,6 +119,11 @@ class DocsCommandsIT {
           "needs the Debian packages python3 and python3-venv (.ci/packages)");
       // No daemon of another test is there.
       environment.put("UCM_SOCKET", folder.resolve("none/ucm.sock").toString());
+    }
+    if (page.equals(VALKEY)) {
+      // Not those of the image, which other tests run.
+      Path plugins = Files.createDirectory(folder.resolve("plugins"));
+      environment.put("UCM_PLUGINS", plugins.toString());
     }
     if (page.equals(GPU)) {
       SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
