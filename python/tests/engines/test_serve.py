@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 from vllm_engine import BLOCK, BOUND_SECONDS, full_blocks, prompts, version
 
+pytestmark = pytest.mark.started
 WANTED = prompts(seed=3, count=3)
 VLLM = os.path.join(os.path.dirname(sys.executable), "vllm")
 

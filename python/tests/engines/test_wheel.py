@@ -11,6 +11,8 @@ import daemons
 import pytest
 import vllm_engine
 
+pytestmark = pytest.mark.started
+
 ENGINE = """
 import json, sys
 from vllm import LLM, SamplingParams

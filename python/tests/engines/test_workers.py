@@ -6,6 +6,7 @@ import signal
 import pytest
 from vllm_engine import Broken, cached, difference, forget, full_blocks, generate, prompts
 
+pytestmark = pytest.mark.started
 WANTED = prompts(seed=21, count=2)
 TWO = {
     "tensor_parallel_size": 2,

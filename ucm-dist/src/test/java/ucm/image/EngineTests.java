@@ -33,7 +33,7 @@ final class EngineTests {
     // Stays, with the time of each test.
     Path out =
         Files.createDirectories(Path.of("target", "engine-tests"))
-            .resolve(engine + "-" + version + ".log");
+            .resolve(String.join("-", engine, version, marks.replace(' ', '-')) + ".log");
     int ended =
         run(
             out,

@@ -14,16 +14,10 @@ class VllmIT {
 
   @TempDir private Path folder;
 
+  /** Engines that are forked; {@link VllmServeIT} has the others at the same time. */
   @Test
   void theNewestVersion() throws Exception {
-    EngineTests.run(folder, "vllm", NEWEST, "not full");
-  }
-
-  @Tag("ci")
-  @ParameterizedTest
-  @ValueSource(strings = {"0.17.1", "0.11.0"})
-  void otherVersionsInShort(String version) throws Exception {
-    EngineTests.run(folder, "vllm", version, "short");
+    EngineTests.run(folder, "vllm", NEWEST, "not full and not started");
   }
 
   @Tag("engines")
