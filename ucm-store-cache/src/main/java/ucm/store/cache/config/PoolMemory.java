@@ -20,8 +20,8 @@ import ucm.platform.thread.ThreadEnd;
  * direct I/O works on it.
  *
  * <p>A private pool is one allocation, on huge pages as far as the system has them. Fresh memory is slow to touch,
- * so it is {@linkplain #populate given} ahead of its use, in the background; but that of a pool which divides its room with others
- * only as slots are used. Memory offered by the next stage is taken as it is. Owned by the
+ * so it is {@linkplain #populate given} ahead of its use, in the background; but to a pool which divides its room with others
+ * at the start. Memory offered by the next stage is taken as it is. Owned by the
  * store; freed once.
  */
 public final class PoolMemory implements SlotMemory {
@@ -79,7 +79,10 @@ public final class PoolMemory implements SlotMemory {
    */
   public static PoolMemory returnable(CacheConfig config, int first) {
     requireRoom(config, first * config.stride());
-    return allocate((int) config.slots(), config.stride(), true);
+    PoolMemory memory = allocate((int) config.slots(), config.stride(), true);
+    // At once: in the background it might bring back what has been given back meanwhile.
+    var _ = HugeMemory.populate(memory.region.segment().asSlice(0, first * config.stride()));
+    return memory;
   }
 
   private static void requireRoom(CacheConfig config, long bytes) {
@@ -141,8 +144,8 @@ public final class PoolMemory implements SlotMemory {
   }
 
   /**
-   * Has the system give the memory by and by on a thread of its own. Until then a slot waits for its own memory when it is first used;
-   * where slots are given back, that stays so.
+   * Has the system give the memory by and by on a thread of its own. Until then a slot waits for its own memory when it is first used.
+   * Does nothing where slots are given back.
    */
   public synchronized void populate(String threadName) {
     if (arena != null && !returnable && populating == null) {
