@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
+import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;

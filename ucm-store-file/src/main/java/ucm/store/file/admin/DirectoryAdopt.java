@@ -10,6 +10,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
+import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoreDirectories.AdoptPlan;
 import ucm.api.admin.StoreDirectories.AdoptResult;
 import ucm.api.admin.StoreDirectories.Damage;

@@ -8,6 +8,7 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
+import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
 import ucm.api.admin.StoreDirectories.VerifyResult;

@@ -1,4 +1,4 @@
-package ucm.store.file.admin;
+package ucm.api.admin;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

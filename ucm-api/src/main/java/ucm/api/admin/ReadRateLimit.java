@@ -1,4 +1,4 @@
-package ucm.store.file.admin;
+package ucm.api.admin;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -7,7 +7,7 @@ import java.util.function.LongSupplier;
 import ucm.api.admin.StoreDirectories.Observer;
 
 /** Holds readers back so that together they read no more than some bytes in a second. Thread-safe. */
-final class ReadRateLimit {
+public final class ReadRateLimit {
 
   private final long bytesPerSecond;
   private final LongSupplier clock;
@@ -23,7 +23,7 @@ final class ReadRateLimit {
    * @param clock in nanoseconds
    * @param pause waits for some nanoseconds
    */
-  ReadRateLimit(long bytesPerSecond, LongSupplier clock, LongConsumer pause) {
+  public ReadRateLimit(long bytesPerSecond, LongSupplier clock, LongConsumer pause) {
     this.bytesPerSecond = bytesPerSecond;
     this.clock = clock;
     this.pause = pause;
@@ -31,7 +31,7 @@ final class ReadRateLimit {
   }
 
   /** One that waits no longer than an instant at a time once the work is to end. */
-  static ReadRateLimit of(long bytesPerSecond, Observer observer) {
+  public static ReadRateLimit of(long bytesPerSecond, Observer observer) {
     return new ReadRateLimit(
         bytesPerSecond,
         System::nanoTime,
@@ -45,7 +45,8 @@ final class ReadRateLimit {
         });
   }
 
-  void take(long bytes) {
+  /** Waits until some more bytes may be read. */
+  public void take(long bytes) {
     if (bytesPerSecond == 0) {
       return;
     }
