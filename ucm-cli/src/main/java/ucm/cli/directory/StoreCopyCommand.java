@@ -14,7 +14,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -22,6 +21,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import ucm.api.StoreException;
+import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.admin.StoredBlock;
@@ -106,7 +106,6 @@ final class StoreCopyCommand extends JsonCommand {
   private long present;
   private long gone;
   private long seen;
-  private long freeNanos = System.nanoTime();
 
   @Override
   public Integer call() {
@@ -142,6 +141,7 @@ final class StoreCopyCommand extends JsonCommand {
   private boolean copy(StoreDirectories source, StoreDirectories target, Observer work) {
     List<StoredBlock> blocks = new ArrayList<>();
     source.list(stopOf(work), blocks::add);
+    ReadRateLimit limit = ReadRateLimit.of(maxMegabytesPerSecond * MB, work);
     try (Cleanup cleanup = new Cleanup();
         WholeBlocks reader = source.wholeBlocks();
         WholeBlocks writer = target.wholeBlocks()) {
@@ -153,7 +153,7 @@ final class StoreCopyCommand extends JsonCommand {
           () -> {
             int at = next.getAndIncrement();
             while (at < blocks.size() && !work.isStopped()) {
-              copy(blocks.get(at), reader, writer, work);
+              copy(blocks.get(at), reader, writer, limit, work);
               tell(work, blocks.size());
               at = next.getAndIncrement();
             }
@@ -201,7 +201,12 @@ final class StoreCopyCommand extends JsonCommand {
     }
   }
 
-  private void copy(StoredBlock block, WholeBlocks reader, WholeBlocks writer, Observer work) {
+  private void copy(
+      StoredBlock block,
+      WholeBlocks reader,
+      WholeBlocks writer,
+      ReadRateLimit limit,
+      Observer work) {
     if (block.layout() != null && writer.holds(block)) {
       count(() -> present++);
       return;
@@ -212,7 +217,7 @@ final class StoreCopyCommand extends JsonCommand {
     }
     ByteBuffer bytes = null;
     if (fault == null) {
-      pace(block.usedBytes(), work);
+      limit.take(block.usedBytes());
       WholeBlocks.WholeBlock read = reader.read(block);
       bytes = read.bytes();
       fault = read.fault();
@@ -246,22 +251,6 @@ final class StoreCopyCommand extends JsonCommand {
   private synchronized void tell(Observer work, long total) {
     seen++;
     work.at(seen, total);
-  }
-
-  private void pace(long bytes, Observer work) {
-    if (maxMegabytesPerSecond == 0) {
-      return;
-    }
-    long until;
-    synchronized (this) {
-      until = Math.max(freeNanos, System.nanoTime());
-      freeNanos = until + (long) (1e9 * bytes / (maxMegabytesPerSecond * MB));
-    }
-    for (long rest = until - System.nanoTime();
-        rest > 0 && !work.isStopped();
-        rest = until - System.nanoTime()) {
-      LockSupport.parkNanos(Math.min(rest, 100_000_000));
-    }
   }
 
   private Fields data() {

@@ -16,7 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.zip.CRC32C;
@@ -26,6 +25,7 @@ import ucm.api.BlockLayout;
 import ucm.api.StoreException;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
+import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
@@ -222,7 +222,7 @@ public record BucketDirectories(
       BucketBlocks bucket, VerifyPlan plan, Observer observer, Consumer<Damage> found) {
     List<BlockObject> blocks = listing(bucket, observer).blocks();
     long total = blocks.stream().mapToLong(block -> block.entry().size()).sum();
-    Pace pace = new Pace(plan.maxBytesPerSecond());
+    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
     Sums sums = new Sums();
     each(
         blocks,
@@ -231,7 +231,7 @@ public record BucketDirectories(
         block -> {
           long size = block.entry().size();
           String key = block.entry().key();
-          pace.take(size, observer);
+          limit.take(size);
           WholeBlocks.WholeBlock read = null;
           String unreadable = null;
           try {
@@ -282,33 +282,6 @@ public record BucketDirectories(
             .send(ObjectRequest.put(aside, Map.of(), WholeObject.source(bytes), bytes.limit()))
             .ok();
     return kept && bucket.bucket().send(ObjectRequest.delete(block.entry().key())).ok();
-  }
-
-  /** Holds threads back so that together they read no more than some bytes in a second. */
-  private static final class Pace {
-    private final long bytesPerSecond;
-    // Guarded by this: when what was taken so far may all have been read.
-    private long freeNanos = System.nanoTime();
-
-    Pace(long bytesPerSecond) {
-      this.bytesPerSecond = bytesPerSecond;
-    }
-
-    void take(long bytes, Observer observer) {
-      if (bytesPerSecond == 0) {
-        return;
-      }
-      long until;
-      synchronized (this) {
-        until = Math.max(freeNanos, System.nanoTime());
-        freeNanos = until + (long) (1e9 * bytes / bytesPerSecond);
-      }
-      for (long left = until - System.nanoTime();
-          left > 0 && !observer.isStopped();
-          left = until - System.nanoTime()) {
-        LockSupport.parkNanos(Math.min(left, 100_000_000));
-      }
-    }
   }
 
   @Override
@@ -369,7 +342,7 @@ public record BucketDirectories(
       BucketBlocks bucket, AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
     List<BlockObject> blocks = listing(bucket, observer).blocks();
     long total = blocks.stream().mapToLong(block -> block.entry().size()).sum();
-    Pace pace = new Pace(plan.maxBytesPerSecond());
+    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
     Sums sums = new Sums();
     AtomicLong seen = new AtomicLong();
     AtomicLong verifiable = new AtomicLong();
@@ -383,7 +356,7 @@ public record BucketDirectories(
           if (has) {
             var _ = verifiable.incrementAndGet();
           } else {
-            pace.take(block.entry().size(), observer);
+            limit.take(block.entry().size());
             adoptOne(bucket, block, plan.dryRun(), sums, failed);
           }
           synchronized (seen) {
