@@ -249,6 +249,20 @@ def test_windows_and_chunks_with_all_their_blocks_are_served(made):
     assert compat.refusal(made, SimpleNamespace(kv_cache_groups=[group])) is None
 
 
+@pytest.mark.parametrize("of", ["layers.0", "layers.1"])
+def test_a_layer_that_looks_at_the_kv_of_another_one_is_in_its_group(made, of):
+    """Groups may have the same memory, so only the layer says which one it is of."""
+    layers = {name: SimpleNamespace(kv_sharing_target_layer_name=None) for name in ("layers.0", "layers.1")}
+    groups = SimpleNamespace(kv_cache_groups=[SimpleNamespace(layer_names=[name]) for name in layers])
+    last = layers["layers.2"] = SimpleNamespace(kv_sharing_target_layer_name=of)
+    made.compilation_config.static_forward_context = layers
+    found = compat.by_group(made, groups, dict.fromkeys(layers, torch.zeros(1)))
+    assert [set(one) for one in found if "layers.2" in one] == [{of, "layers.2"}]
+    last.kv_sharing_target_layer_name = None
+    with pytest.raises(compat.NotServed, match="in no group of KV caches: layers.2"):
+        compat.by_group(made, groups, dict.fromkeys(layers, torch.zeros(1)))
+
+
 @pytest.mark.parametrize(
     "key, meant",
     [

@@ -17,7 +17,7 @@ if vllm_engine.version() < (0, 31):
 # Longer than the models' windows, so that blocks are let go and parts of a hit are not loaded.
 WANTED = prompts(count=3, length=1500, shared=700)
 full = pytest.mark.full
-OTHERS = ["gpt-oss", "gemma4", "llama4"]
+OTHERS = ["gpt-oss", "gemma3n", "gemma4", "llama4"]
 WINDOWS = ["gemma3", *(pytest.param(kind, marks=full) for kind in OTHERS)]
 
 
@@ -167,6 +167,8 @@ def off_by_one(kind):
     [
         ("gemma3", protocol.LAST),
         pytest.param("gemma3", protocol.ALL, marks=full),
+        pytest.param("gemma3n", protocol.LAST, marks=full),
+        pytest.param("gemma3n", protocol.ALL, marks=full),
         pytest.param("llama4", protocol.ALL, marks=full),
         pytest.param("llama4", protocol.CHUNK, marks=full),
     ],

@@ -395,8 +395,8 @@ def _specs(spec: Any) -> List[Any]:
     return [spec]
 
 
-def by_group(kv_cache_config: Any, kv_caches: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """The tensors of each KV cache group."""
+def by_group(vllm_config: Any, kv_cache_config: Any, kv_caches: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The tensors of each KV cache group; a layer that looks at the KV of another one is in its group."""
     groups = getattr(kv_cache_config, "kv_cache_groups", None) or ()
     if len(groups) <= 1:
         return [kv_caches]
@@ -404,6 +404,12 @@ def by_group(kv_cache_config: Any, kv_caches: Dict[str, Any]) -> List[Dict[str, 
     found = [
         {name: left.pop(name) for name in group.layer_names if name in left} for group in groups
     ]
+    layers = vllm_config.compilation_config.static_forward_context
+    for name in list(left):
+        of = getattr(layers.get(name), "kv_sharing_target_layer_name", None)
+        for group in found:
+            if of in group:
+                group[name] = left.pop(name)
     if left:
         raise NotServed(f"layers that are in no group of KV caches: {', '.join(sorted(left))}")
     return found

@@ -108,7 +108,7 @@ class WorkerSide:
     def _register(self, kv_caches: Dict[str, Any]) -> None:
         self._engine = engine.describe(self._config)
         blocks = compat.block_count(self._config, self._kv_cache_config, kv_caches)
-        groups = compat.by_group(self._kv_cache_config, kv_caches)
+        groups = compat.by_group(self._config, self._kv_cache_config, kv_caches)
         try:
             self._layout = find_groups(groups, blocks, compat.is_mla(self._config.model_config))
         except LayoutError as error:
