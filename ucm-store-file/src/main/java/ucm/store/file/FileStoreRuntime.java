@@ -29,7 +29,6 @@ import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.StorageDirectories;
-import ucm.store.file.health.DirectoryJob;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.health.Volumes;
@@ -56,9 +55,7 @@ final class FileStoreRuntime {
   final ShardWorkers workers;
   final BlockRemover remover;
   final IndexScan scan;
-  final DirectoryJob scanning;
   final DeadWriters deadWriters;
-  final DirectoryJob sweeps;
   final BlockUses uses;
   final @Nullable Collector collector;
   private final boolean notesLoadsOnly;
@@ -115,10 +112,8 @@ final class FileStoreRuntime {
     remover = new BlockRemover(files, volumes, timeoutNanos());
     lookup = new BlockLookup(files, volumes, metrics, config);
     scan = new IndexScan(files, metrics, volumes);
-    scanning = new DirectoryJob("scan", "the scan for blocks", volumes, scan::run);
     workers = workers();
     deadWriters = new DeadWriters(operations, paths, leases, metrics);
-    sweeps = new DirectoryJob("sweep", "the sweep for dead writers", volumes, deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     notesLoadsOnly = config.notesUses() && !keepsSpace;
     BlockUses.Kind noted =
@@ -200,10 +195,8 @@ final class FileStoreRuntime {
     workers.compensate(Math.min(volumes.heldWorkers(), most));
   }
 
-  /** Does what could not be done while a directory was down. */
+  /** Has the collector do what it could not do while a directory was down. */
   private void directoryIsUp(int directory) {
-    sweeps.recovered(directory);
-    scanning.recovered(directory);
     if (collector != null) {
       collector.wake();
     }
@@ -219,10 +212,10 @@ final class FileStoreRuntime {
           config.directories());
     }
     if (files.index.isOn()) {
-      scanning.start();
+      volumes.begin("scan", "the scan for blocks", scan::run);
     }
     if (!config.isScheduler()) {
-      sweeps.start();
+      volumes.begin("sweep", "the sweep for dead writers", deadWriters::sweep);
     }
     if (collector != null) {
       collector.start();
@@ -254,9 +247,8 @@ final class FileStoreRuntime {
   /** Ends everything, as soon as the file system lets go of it; {@code failed} tells what was lost. */
   void close(Supplier<FlushResult> failed) {
     deadWriters.stop();
-    sweeps.stop();
     scan.stop();
-    scanning.stop();
+    volumes.stopJobs();
     lookup.close();
     transfers.expireParts(0);
     workers.close();
@@ -279,8 +271,8 @@ final class FileStoreRuntime {
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
     try {
-      sweeps.await();
-      scanning.await();
+      volumes.awaitJob("sweep");
+      volumes.awaitJob("scan");
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

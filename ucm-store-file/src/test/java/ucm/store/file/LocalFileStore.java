@@ -25,12 +25,12 @@ public final class LocalFileStore extends FileStore {
 
   /** Waits until the files of dead writers are removed. */
   public void awaitSweep() throws InterruptedException {
-    engine().sweeps.await();
+    engine().volumes.awaitJob("sweep");
   }
 
   /** Waits until the files that were there at the start are in the index. */
   public void awaitScan() throws InterruptedException {
-    engine().scanning.await();
+    engine().volumes.awaitJob("scan");
   }
 
   /** What makes room in a store with a capacity. */

@@ -24,20 +24,13 @@ import ucm.store.file.config.FileStoreConfig;
  * store_health.enabled: false} it stays closed. Thread-safe; reporting a success is one read while nothing
  * has failed.
  */
-final class Breaker {
+public abstract class Breaker {
 
   /** Whether work is let through. */
   enum State {
-    CLOSED(0),
-    HALF_OPEN(1),
-    OPEN(2);
-
-    /** The number shown in metrics; the larger, the worse. */
-    final int number;
-
-    State(int number) {
-      this.number = number;
-    }
+    CLOSED,
+    HALF_OPEN,
+    OPEN
   }
 
   /**
@@ -49,14 +42,16 @@ final class Breaker {
    * @param windowSize how many of the last results are counted
    * @param failureThreshold how many of them must have failed for it to be left alone
    */
-  record Rules(
+  public record Rules(
       boolean enabled,
       long intervalNanos,
       long timeoutNanos,
       int windowSize,
       int failureThreshold) {
 
-    static Rules of(FileStoreConfig.Health config) {
+    private static final int CHECKS_PER_TIMEOUT = 4;
+
+    public static Rules of(FileStoreConfig.Health config) {
       return new Rules(
           config.enabled(),
           TimeUnit.SECONDS.toNanos(config.checkIntervalS()),
@@ -66,27 +61,39 @@ final class Breaker {
     }
 
     /** Says that something took too long. */
-    StoreException late(String what) {
+    public StoreException late(String what) {
       return new StoreException(what + " within " + seconds(timeoutNanos) + " s");
+    }
+
+    /** Searches for what takes too long, and probes, from time to time. */
+    public void watch(TimeoutScheduler timer, Runnable findLate, Runnable probe) {
+      if (enabled) {
+        timer.every(timeoutNanos / CHECKS_PER_TIMEOUT, findLate);
+        timer.every(intervalNanos, probe);
+      }
     }
   }
 
   /** What breakers count. */
-  record Counters(
-      StoreMetrics.Counter trips,
-      StoreMetrics.Counter probes,
-      StoreMetrics.Counter probeFailures) {}
+  public record Counters(
+      StoreMetrics.Counter trips, StoreMetrics.Counter probes, StoreMetrics.Counter probeFailures) {
+
+    /** Counters whose names begin alike. */
+    public static Counters of(StoreMetrics metrics, String prefix) {
+      return new Counters(
+          metrics.counter(prefix + "trips", "Times that a breaker has opened"),
+          metrics.counter(prefix + "probes", "Probes begun"),
+          metrics.counter(prefix + "probe_failures", "Probes failed or late"));
+    }
+  }
 
   private static final Logger LOG = LoggerFactory.getLogger(Breaker.class);
 
+  protected final Rules rules;
+  protected final LongSupplier clock;
   private final String store;
   private final String what;
-  private final Rules rules;
-  private final LongSupplier clock;
-  private final Runnable probe;
   private final Counters counters;
-  private final Runnable onDown;
-  private final Runnable onUp;
 
   // Guarded by this; state, failures and refusal are read without it.
   private final boolean[] failed;
@@ -104,41 +111,45 @@ final class Breaker {
    *
    * @param store who uses it, for messages
    * @param what it decides about, for messages
-   * @param probe tries it out; throws when it does not work
-   * @param onDown is called when it is not to be used any more
-   * @param onUp is called when it may be used again
    */
-  Breaker(
-      String store,
-      String what,
-      Rules rules,
-      LongSupplier clock,
-      Runnable probe,
-      Counters counters,
-      Runnable onDown,
-      Runnable onUp) {
+  protected Breaker(String store, String what, Rules rules, LongSupplier clock, Counters counters) {
     this.store = store;
     this.what = what;
     this.rules = rules;
     this.clock = clock;
-    this.probe = probe;
     this.counters = counters;
-    this.onDown = onDown;
-    this.onUp = onUp;
     this.failed = new boolean[rules.windowSize()];
   }
+
+  /** Tries it out; throws when it does not work. */
+  protected abstract void tryOut();
+
+  /** It is not to be used any more. */
+  protected void opened() {}
+
+  /** It may be used again; called by the thread that found out. */
+  protected void closed() {}
 
   State state() {
     return state;
   }
 
+  /** Its state for metrics: 0 closed, 1 half-open, 2 open. */
+  public int number() {
+    return switch (state) {
+      case CLOSED -> 0;
+      case HALF_OPEN -> 1;
+      case OPEN -> 2;
+    };
+  }
+
   /** Why it must not be used now, or null when it may be. Hot path. */
-  @Nullable StoreException refusal() {
+  public @Nullable StoreException refusal() {
     return refusal;
   }
 
   /** Records a success. Hot path. */
-  void succeeded() {
+  protected void succeeded() {
     // A window without failures stays one, wherever in it we are.
     if (failures > 0) {
       record(null);
@@ -146,7 +157,7 @@ final class Breaker {
   }
 
   /** Records a failure; the same fault reported again counts once. */
-  void failed(RuntimeException fault) {
+  protected void failed(RuntimeException fault) {
     synchronized (this) {
       if (fault.equals(lastFault)) {
         return;
@@ -166,7 +177,7 @@ final class Breaker {
       counters.trips.increment();
       LOG.warn(
           "{}; look-ups there answer absent, loads and dumps are refused", opened.getMessage());
-      onDown.run();
+      opened();
     } else if (fault != null) {
       LOG.debug("{}: {} failed: {}", store, what, fault.getMessage());
     }
@@ -215,7 +226,7 @@ final class Breaker {
    *
    * @return false when a probe is under way, and no other was made
    */
-  boolean probe() {
+  protected boolean probe() {
     synchronized (this) {
       if (isProbing) {
         return false;
@@ -230,7 +241,7 @@ final class Breaker {
     counters.probes.increment();
     RuntimeException fault = null;
     try {
-      probe.run();
+      tryOut();
     } catch (RuntimeException e) {
       fault = e;
     } catch (Error e) {
@@ -248,7 +259,7 @@ final class Breaker {
   }
 
   /** Counts a probe that takes too long as failed, once. */
-  void findLateProbe() {
+  protected void findLateProbe() {
     boolean isLate;
     synchronized (this) {
       isLate = isProbing && clock.getAsLong() - probeBegan >= rules.timeoutNanos && takeProbe();
@@ -285,7 +296,7 @@ final class Breaker {
       record(fault);
     } else if (fault == null) {
       LOG.info("{} uses {} again: a probe went well", store, what);
-      onUp.run();
+      closed();
     }
   }
 }

@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory;
  * Something that is to be done once on each directory. Where it fails, or the breaker is open, it is done
  * again when the directory is found to work again. Thread-safe.
  */
-public final class DirectoryJob {
+final class DirectoryJob {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryJob.class);
 
@@ -24,28 +24,21 @@ public final class DirectoryJob {
   private final BitSet again = new BitSet();
   private boolean stopped;
 
-  /**
-   * Does nothing yet.
-   *
-   * @param role names the threads: {@code ucm-<store>-<role>-<directory>}
-   * @param what names it in messages
-   * @param job does it on one directory, and ends early when that is down; returns whether nothing of
-   *     it is left to do
-   */
-  public DirectoryJob(String role, String what, Volumes volumes, IntPredicate job) {
+  /** Does nothing yet; see {@link Volumes#begin}. */
+  DirectoryJob(String role, String what, Volumes volumes, IntPredicate job) {
     this.role = role;
     this.what = what;
     this.volumes = volumes;
     this.job = job;
   }
 
-  public synchronized void start() {
+  synchronized void start() {
     left.or(volumes.all());
     left.stream().forEach(this::begin);
   }
 
   /** A directory works again. */
-  public synchronized void recovered(int directory) {
+  synchronized void recovered(int directory) {
     if (running.get(directory)) {
       again.set(directory);
     } else if (left.get(directory)) {
@@ -84,12 +77,12 @@ public final class DirectoryJob {
   }
 
   /** Does it nowhere again; what is under way goes on. */
-  public synchronized void stop() {
+  synchronized void stop() {
     stopped = true;
   }
 
   /** Waits until it is done nowhere, for as long as that takes. */
-  public synchronized void await() throws InterruptedException {
+  synchronized void await() throws InterruptedException {
     while (!running.isEmpty()) {
       wait();
     }

@@ -26,7 +26,7 @@ public final class TimeoutScheduler implements AutoCloseable {
   }
 
   /** With as many threads as things that are done; starts none yet. */
-  TimeoutScheduler(StoreKind kind, String role, int count) {
+  public TimeoutScheduler(StoreKind kind, String role, int count) {
     name = kind.name() + " " + role;
     own = kind.threads(role);
     threads = new ScheduledThreadPoolExecutor(count, own, (_, _) -> {});

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -19,6 +20,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -55,23 +57,46 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
   public static final String PROBE = "probe-";
 
   private static final Logger LOG = LoggerFactory.getLogger(Volumes.class);
-  private static final int CHECKS_PER_TIMEOUT = 4;
   private static final int MOST_LEFT = 1 << 16;
   private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long KEPT_IDLE_SECONDS = 10;
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   /** One directory. */
-  private static final class Volume {
+  private final class Volume extends Breaker {
 
-    final Breaker breaker;
+    final int number;
+    final Runnable probe;
     // When the background work in it last got an answer.
     volatile long steppedNanos;
     // The last work that a caller of forEach waited for.
     volatile @Nullable Future<Boolean> last;
 
-    Volume(Breaker breaker) {
-      this.breaker = breaker;
+    Volume(int number, Runnable probe, Counters counters) {
+      super(
+          kind.name(),
+          paths.directories().get(number),
+          Volumes.this.rules,
+          Volumes.this.clock,
+          counters);
+      this.number = number;
+      this.probe = probe;
+    }
+
+    @Override
+    protected void tryOut() {
+      probe.run();
+    }
+
+    @Override
+    protected void opened() {
+      onDown.accept(number);
+    }
+
+    @Override
+    protected void closed() {
+      jobs.values().forEach(job -> job.recovered(number));
+      onUp.accept(number);
     }
   }
 
@@ -80,7 +105,10 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
   private final Breaker.Rules rules;
   private final long patienceNanos;
   private final LongSupplier clock;
+  private final IntConsumer onDown;
+  private final IntConsumer onUp;
   private final List<Volume> volumes = new ArrayList<>();
+  private final Map<String, DirectoryJob> jobs = new ConcurrentHashMap<>();
   // Weak, because an operation goes with the thread that owns it.
   private final Set<Operation> operations =
       Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
@@ -135,6 +163,8 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
     this.paths = paths;
     this.rules = rules;
     this.clock = clock;
+    this.onDown = onDown;
+    this.onUp = onUp;
     patienceNanos = rules.enabled() ? Math.min(rules.timeoutNanos(), timeoutNanos) : timeoutNanos;
     own = kind.threads("background");
     threads =
@@ -163,38 +193,23 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
     lookupMisses =
         metrics.counter("health_lookup_misses", "Blocks called absent, their directory is failing");
     StoreMetrics shown = rules.enabled() ? metrics : StoreMetrics.NONE;
-    Breaker.Counters counters =
-        new Breaker.Counters(
-            shown.counter("health_trips", "Times that a breaker has opened"),
-            shown.counter("health_probes", "Probes begun"),
-            shown.counter("health_probe_failures", "Probes failed or late"));
     lateOperations =
         shown.counter("health_late_operations", "Loads, dumps and look-ups that took too long");
+    Breaker.Counters counters = Breaker.Counters.of(shown, "health_");
     for (int i = 0; i < probes.size(); i++) {
-      int number = i;
-      String directory = paths.directories().get(i);
-      Breaker breaker =
-          new Breaker(
-              kind.name(),
-              directory,
-              rules,
-              clock,
-              probes.get(i),
-              counters,
-              () -> onDown.accept(number),
-              () -> onUp.accept(number));
-      volumes.add(new Volume(breaker));
+      Volume volume = new Volume(i, probes.get(i), counters);
+      volumes.add(volume);
       if (probes.size() > 1) {
         shown.gauge(
             "health_state_" + i,
-            "Breaker of " + directory + ": 0 closed, 1 half-open, 2 open",
-            () -> breaker.state().number);
+            "Breaker of " + paths.directories().get(i) + ": 0 closed, 1 half-open, 2 open",
+            volume::number);
       }
     }
     shown.gauge(
         "health_state",
         "Worst breaker: 0 closed, 1 half-open, 2 open",
-        () -> volumes.stream().mapToInt(one -> one.breaker.state().number).max().orElse(0));
+        () -> volumes.stream().mapToInt(Breaker::number).max().orElse(0));
   }
 
   /**
@@ -228,36 +243,56 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
 
   /** Begins to probe, after one interval, and to search for operations that take too long. */
   public void start(TimeoutScheduler timer) {
-    if (!rules.enabled()) {
-      return;
-    }
-    timer.every(rules.timeoutNanos() / CHECKS_PER_TIMEOUT, this::findLateOperations);
-    timer.every(
-        rules.intervalNanos(),
+    rules.watch(
+        timer,
+        this::findLateOperations,
         () -> all().stream().forEach(i -> execute("probe", i, () -> probe(i))));
+  }
+
+  /**
+   * Begins with something that is to be done once on each directory, see {@link DirectoryJob}.
+   *
+   * @param role names the threads: {@code ucm-<store>-<role>-<directory>}
+   * @param what names it in messages
+   * @param job does it on one directory, and ends early when that is down; returns whether nothing of
+   *     it is left to do
+   */
+  public void begin(String role, String what, IntPredicate job) {
+    DirectoryJob made = new DirectoryJob(role, what, this, job);
+    jobs.put(role, made);
+    made.start();
+  }
+
+  /** Begins nowhere again with what {@link #begin} began; what is under way goes on. */
+  public void stopJobs() {
+    jobs.values().forEach(DirectoryJob::stop);
+  }
+
+  /** Waits until what {@link #begin} began under a role is under way nowhere, for as long as that takes. */
+  public void awaitJob(String role) throws InterruptedException {
+    DirectoryJob job = jobs.get(role);
+    if (job != null) {
+      job.await();
+    }
   }
 
   /** Probes a directory on the calling thread; false when a probe is under way, and no other was made. */
   boolean probe(int directory) {
-    return breaker(directory).probe();
+    return volumes.get(directory).probe();
   }
 
   Breaker.State state(int directory) {
-    return breaker(directory).state();
-  }
-
-  private Breaker breaker(int directory) {
-    return volumes.get(directory).breaker;
+    return volumes.get(directory).state();
   }
 
   /** Finds operations and probes that take too long, each once. */
   void findLateOperations() {
-    volumes.forEach(volume -> volume.breaker.findLateProbe());
+    volumes.forEach(Breaker::findLateProbe);
     for (Operation operation : operations()) {
       int directory = operation.lateIn(clock, rules.timeoutNanos());
       if (directory != Operation.NONE) {
         lateOperations.increment();
-        breaker(directory).failed(rules.late("an operation did not end"));
+        volumes.get(directory).failed(rules.late("an operation did not end"));
       }
     }
   }
@@ -275,7 +310,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
 
   /** Why a directory must not be used now, or null when it may be. Hot path. */
   public @Nullable StoreException refusal(int directory) {
-    return breaker(directory).refusal();
+    return volumes.get(directory).refusal();
   }
 
   /** Whether a block's directory must not be used now. */
@@ -299,10 +334,10 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
    * before it asks whether the directory is down: one that goes down counts the workers there.
    */
   public void enter(int directory) {
-    begin(directory, true);
+    beginOperation(directory, true);
   }
 
-  private void begin(int directory, boolean movesShards) {
+  private void beginOperation(int directory, boolean movesShards) {
     if (rules.enabled()) {
       ownOperation.get().begin(directory, movesShards, clock);
     }
@@ -325,7 +360,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
       return;
     }
     if (fault == null) {
-      breaker(directory).succeeded();
+      volumes.get(directory).succeeded();
     } else {
       failed(directory, fault);
     }
@@ -341,7 +376,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
       lookupMisses.increment();
       return false;
     }
-    begin(directory, false);
+    beginOperation(directory, false);
     return true;
   }
 
@@ -365,14 +400,14 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
    */
   public void failed(int directory, RuntimeException fault) {
     if (VolumeFaults.isFault(fault)) {
-      breaker(directory).failed(fault);
+      volumes.get(directory).failed(fault);
     }
   }
 
   /** Work in the background failed, or has waited for too long. */
   public void failedInBackground(int directory, RuntimeException fault) {
     if (!(fault instanceof FileException) || VolumeFaults.isFault(fault)) {
-      breaker(directory).failed(fault);
+      volumes.get(directory).failed(fault);
     }
   }
 
@@ -421,7 +456,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
     for (int i = which.nextSetBit(0); i >= 0; i = which.nextSetBit(i + 1)) {
       Future<Boolean> before = volumes.get(i).last;
       if ((before == null || before.isDone()) && refusal(i) == null && !threads.isShutdown()) {
-        begun.put(i, begin(i, action));
+        begun.put(i, beginWork(i, action));
       }
     }
     Map<Integer, Future<Boolean>> awaited = new TreeMap<>(begun);
@@ -442,7 +477,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
     return done;
   }
 
-  private Future<Boolean> begin(int directory, IntConsumer action) {
+  private Future<Boolean> beginWork(int directory, IntConsumer action) {
     step(directory);
     FutureTask<Boolean> task = new FutureTask<>(() -> isDone(directory, action));
     volumes.get(directory).last = task;

@@ -9,6 +9,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -16,50 +17,134 @@ import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
+import ucm.api.StoreContext;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.platform.table.ConcurrentBlockSet;
-import ucm.store.file.health.StageHealth;
+import ucm.store.file.config.KindMetrics;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.health.Breaker;
+import ucm.store.file.health.TimeoutScheduler;
 
 /**
- * The next stage, whether it may be used, and which blocks it had, or was given, not long ago. Look-ups ask it on threads of their own, so that one that
- * hangs costs the caller as long as a probe may take. Thread-safe.
+ * The next stage, its breaker, and which blocks it had, or was given, not long ago. Look-ups ask it on threads
+ * of their own, so that one that hangs costs the caller as long as a probe may take.
+ *
+ * <p>The breaker goes by the rules of {@code store_health}. It is fed by calls that fail, by silence, which is
+ * when calls are under way and nothing was answered for as long as a probe may take, and by probes while it is
+ * open. Thread-safe.
  */
-final class LowerTier {
+final class LowerTier extends Breaker implements AutoCloseable {
 
   /** How many blocks are remembered. */
   static final int REMEMBERED_BLOCKS = 1 << 17;
 
   final Store next;
-  final StageHealth health;
   private final Executor threads;
   private final long patienceNanos;
   private final ConcurrentBlockSet remembered = new ConcurrentBlockSet(REMEMBERED_BLOCKS);
+  // A probe that hangs holds one of two threads.
+  private final TimeoutScheduler timer;
+  private final AtomicInteger calls = new AtomicInteger();
+  private volatile long answeredNanos;
 
-  /** Asks nothing yet; look-ups are asked by the threads, and no caller waits beyond the timeout. */
-  LowerTier(Store next, StageHealth health, Executor threads, long timeoutNanos) {
-    this.next = next;
-    this.health = health;
-    this.threads = threads;
-    this.patienceNanos = Math.min(timeoutNanos, health.patienceNanos());
+  /**
+   * Asks nothing yet.
+   *
+   * @param threads ask it when it is looked up
+   * @param timeoutNanos how long a caller waits at most
+   */
+  LowerTier(
+      StoreKind kind,
+      Store next,
+      Rules rules,
+      StoreContext context,
+      Executor threads,
+      long timeoutNanos) {
+    this(
+        kind,
+        next,
+        rules,
+        context,
+        threads,
+        timeoutNanos,
+        rules.enabled() ? new KindMetrics(kind, context.metrics()) : StoreMetrics.NONE);
   }
 
-  /** Asks a stage for a block that it does not have. */
-  static void probe(Store next) {
+  private LowerTier(
+      StoreKind kind,
+      Store next,
+      Rules rules,
+      StoreContext context,
+      Executor threads,
+      long timeoutNanos,
+      StoreMetrics metrics) {
+    super(
+        kind.name(),
+        "the next stage, " + next.name() + ",",
+        rules,
+        context.nanoClock(),
+        Counters.of(metrics, "tier_health_"));
+    this.next = next;
+    this.threads = threads;
+    patienceNanos = rules.enabled() ? Math.min(timeoutNanos, rules.timeoutNanos()) : timeoutNanos;
+    timer = new TimeoutScheduler(kind, "tier-health", 2);
+    metrics.gauge(
+        "tier_health_state",
+        "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
+        this::number);
+  }
+
+  /** Begins to probe it while it is given up, and to search for silence. */
+  void start() {
+    rules.watch(timer, this::findSilence, this::probeWhenDown);
+  }
+
+  private void findSilence() {
+    findLateProbe();
+    if (calls.get() > 0 && clock.getAsLong() - answeredNanos >= rules.timeoutNanos()) {
+      answered();
+      failed(rules.late("the next stage, " + next.name() + ", did not answer"));
+    }
+  }
+
+  private void probeWhenDown() {
+    if (refusal() != null) {
+      var _ = probe();
+    }
+  }
+
+  /** Asks it for a block that it does not have. */
+  @Override
+  protected void tryOut() {
     ThreadLocalRandom random = ThreadLocalRandom.current();
     BitSet _ = next.lookup(BlockIds.of(random.nextLong(), random.nextLong()));
   }
 
-  /** Why it must not be used now, or null when it may be. */
-  @Nullable StoreException refusal() {
-    return health.refusal();
+  /** A call is about to be made, which {@link #ended} must follow. */
+  private void begun() {
+    if (calls.getAndIncrement() == 0) {
+      answered();
+    }
   }
 
-  /** It has moved a shard. */
+  /** It has moved a shard, or answered otherwise. */
   void answered() {
-    health.answered();
+    answeredNanos = clock.getAsLong();
+  }
+
+  /** A call has ended, with a fault of the stage or null. */
+  private void ended(@Nullable RuntimeException fault) {
+    answered();
+    calls.decrementAndGet();
+    if (fault == null) {
+      succeeded();
+    } else {
+      failed(fault);
+    }
   }
 
   /** Which blocks it has; none when it does not answer. */
@@ -120,7 +205,7 @@ final class LowerTier {
     }
     FutureTask<T> asked = new FutureTask<>(question::get);
     RuntimeException fault = null;
-    health.begun();
+    begun();
     try {
       threads.execute(asked);
       return asked.get(patienceNanos, TimeUnit.NANOSECONDS);
@@ -134,32 +219,32 @@ final class LowerTier {
     } catch (RejectedExecutionException _) {
       // The store closes.
     } finally {
-      health.ended(fault);
+      ended(fault);
     }
     return none;
   }
 
   /** As {@link Store#load}. */
   Task load(Transfer transfer) {
-    return begun(() -> next.load(transfer));
+    return call(() -> next.load(transfer));
   }
 
   /** As {@link Store#dump}. */
   Task dump(Transfer transfer) {
-    return begun(() -> next.dump(transfer));
+    return call(() -> next.dump(transfer));
   }
 
-  private Task begun(Supplier<Task> call) {
-    health.begun();
+  private Task call(Supplier<Task> start) {
+    begun();
     Task task;
     try {
-      task = call.get();
+      task = start.get();
     } catch (RuntimeException e) {
       // That it has enough to do is no fault.
-      health.ended(e instanceof QueueFullException ? null : e);
+      ended(e instanceof QueueFullException ? null : e);
       throw e;
     }
-    task.whenTerminal(() -> health.ended(fault(task.result())));
+    task.whenTerminal(() -> ended(fault(task.result())));
     return task;
   }
 
@@ -174,5 +259,11 @@ final class LowerTier {
   /** As {@link Store#flush}; asks nothing while it must not be used. */
   FlushResult flush(Duration timeout) throws InterruptedException {
     return refusal() == null ? next.flush(timeout) : FlushResult.clean();
+  }
+
+  /** Watches no more; a probe that hangs is left to end by itself. */
+  @Override
+  public void close() {
+    timer.close();
   }
 }

@@ -40,7 +40,6 @@ final class TierWrites {
   private static final int MOST_OPEN = 1 << 20;
   private static final int MOST_UNWRITTEN = 1 << 16;
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
-  // A failure may come when the lower tier is used again already, or without it being given up.
   private static final long RETRY_UNWRITTEN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   private final Store upper;
@@ -148,7 +147,9 @@ final class TierWrites {
     if (left > 0) {
       TimeUnit.NANOSECONDS.timedWait(this, left);
     } else if (lower.refusal() == null) {
-      retry();
+      List<BlockIds> again = List.copyOf(unwritten);
+      unwritten.clear();
+      again.forEach(this::offer);
     } else {
       retryAt += RETRY_UNWRITTEN_NANOS;
     }
@@ -175,13 +176,6 @@ final class TierWrites {
   /** The number of the last offer. */
   synchronized long lastOffer() {
     return lastOffer;
-  }
-
-  /** Offers what could not be written, as the lower tier works again. */
-  synchronized void retry() {
-    List<BlockIds> again = List.copyOf(unwritten);
-    unwritten.clear();
-    again.forEach(this::offer);
   }
 
   /** Forgets blocks that were removed; one on its way may still arrive. */

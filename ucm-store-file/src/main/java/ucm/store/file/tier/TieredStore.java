@@ -32,7 +32,7 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.health.StageHealth;
+import ucm.store.file.health.Breaker;
 
 /**
  * A store of files that may have a next stage. As the last stage it is the store of files and no more. With a
@@ -46,7 +46,7 @@ import ucm.store.file.health.StageHealth;
  *   <li>With {@code write_through} blocks are then read and written to the next stage in the background, and
  *       {@link #flush} waits for that; with {@code write_back}, when they are to be evicted.
  *   <li>No block is evicted here that the next stage does not have.
- *   <li>A next stage that fails or hangs is given up for a time ({@link StageHealth}); this one goes on.
+ *   <li>A next stage that fails or hangs is given up for a time ({@link Breaker}); this one goes on.
  * </ul>
  */
 public abstract class TieredStore extends AbstractStore
@@ -141,18 +141,15 @@ public abstract class TieredStore extends AbstractStore
     }
     TierConfig known = Objects.requireNonNull(config);
     TierMetrics metrics = TierMetrics.of(kind, context.metrics());
-    StageHealth watched =
-        new StageHealth(
-            kind,
-            "the next stage, " + stage.name() + ",",
-            known.files().health(),
-            context.metrics(),
-            context.nanoClock(),
-            () -> LowerTier.probe(stage),
-            () -> tiers().writes().retry());
     long timeoutNanos = timeout().toNanos();
     LowerTier lower =
-        new LowerTier(stage, watched, newWorkers("tier-lookup", LOOKUP_THREADS), timeoutNanos);
+        new LowerTier(
+            kind,
+            stage,
+            Breaker.Rules.of(known.files().health()),
+            context,
+            newWorkers("tier-lookup", LOOKUP_THREADS),
+            timeoutNanos);
     long half = known.stagingBytes() / 2;
     TierWrites writes =
         new TierWrites(
@@ -174,7 +171,7 @@ public abstract class TieredStore extends AbstractStore
     tiers =
         new Tiers(
             files, lower, promotions, writes, known.writesThrough(), metrics, context.nanoClock());
-    watched.start();
+    lower.start();
     if (!isScheduler()) {
       writes.start(newThreads("tier-write").newThread(writes::run));
       newThreads("tier-keep").newThread(promotions::run).start();
@@ -344,7 +341,7 @@ public abstract class TieredStore extends AbstractStore
     try {
       if (both != null) {
         drain(both);
-        both.lower().health.close();
+        both.lower().close();
       }
     } finally {
       files.close();

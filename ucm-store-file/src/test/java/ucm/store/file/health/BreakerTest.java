@@ -12,7 +12,6 @@ import ucm.store.file.health.Breaker.State;
 
 final class BreakerTest {
 
-  private final StoreMetrics.Counter ignored = StoreMetrics.NONE.counter("", "");
   private final AtomicInteger faults = new AtomicInteger();
   private final List<String> told = new ArrayList<>();
   private Runnable probe = () -> {};
@@ -24,10 +23,23 @@ final class BreakerTest {
         "directory",
         new Breaker.Rules(true, 1, 1, windowSize, threshold),
         () -> 0,
-        () -> probe.run(),
-        new Breaker.Counters(ignored, ignored, ignored),
-        () -> told.add("down"),
-        () -> told.add("up"));
+        Breaker.Counters.of(StoreMetrics.NONE, "")) {
+
+      @Override
+      protected void tryOut() {
+        probe.run();
+      }
+
+      @Override
+      protected void opened() {
+        told.add("down");
+      }
+
+      @Override
+      protected void closed() {
+        told.add("up");
+      }
+    };
   }
 
   private void fail() {

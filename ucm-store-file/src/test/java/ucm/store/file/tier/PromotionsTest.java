@@ -17,13 +17,13 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.Waiting;
-import ucm.store.file.health.StageHealth;
+import ucm.store.file.health.Breaker;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.PromptStore;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -37,15 +37,10 @@ final class PromotionsTest {
   private final SlowStore upper = new SlowStore();
   private final LowerTier lower =
       new LowerTier(
+          LocalFileStore.KIND,
           new PromptStore(),
-          new StageHealth(
-              LocalFileStore.KIND,
-              "the next stage",
-              new FileStoreConfig.Health(false, 1, 1, 1, 1),
-              metrics,
-              System::nanoTime,
-              () -> {},
-              () -> {}),
+          new Breaker.Rules(false, 1, 1, 1, 1),
+          new TestContext(metrics),
           Runnable::run,
           TimeUnit.MINUTES.toNanos(1));
   private final Promotions promotions =
