@@ -3,8 +3,8 @@ package ucm.store.file;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,7 +14,6 @@ import ucm.api.IndexLookup;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
-import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
@@ -79,17 +78,15 @@ public abstract class FileStore extends AbstractStore
   @Override
   public void reload(StoreConfig from) {
     FileStoreRuntime open = engine();
-    FileStoreConfig known = open.limits;
     StoreConfig named = commonNames(from);
-    FileStoreConfig changed = FileStoreConfig.from(known.kind(), named).orElse(null);
+    FileStoreConfig changed = FileStoreConfig.from(open.config.kind(), named).orElse(null);
     if (changed == null) {
       return;
     }
-    if (changed.capacityGb() > 0 != known.capacityGb() > 0) {
+    if (changed.capacityGb() > 0 != open.config.capacityGb() > 0) {
       named.reject(
           kind.keys().capacityGb,
           "is 0, which is without limit, before or after: that is decided when the store opens");
-      changed = changed.withCapacity(known.capacityGb());
     }
     open.reload(changed);
   }
@@ -110,23 +107,13 @@ public abstract class FileStore extends AbstractStore
    */
   public final void openGuarded(StoreContext context, EvictionGuard by) {
     guard = by;
-    open(
-        new StoreContext() {
-          @Override
-          public @Nullable Store next() {
-            return null;
-          }
+    open(context);
+  }
 
-          @Override
-          public StoreMetrics metrics() {
-            return context.metrics();
-          }
-
-          @Override
-          public LongSupplier nanoClock() {
-            return context.nanoClock();
-          }
-        });
+  /** The tier below a guarded store is none of its concern. */
+  @Override
+  public Optional<String> refuseNext(@Nullable Store stage) {
+    return guard == null ? super.refuseNext(stage) : Optional.empty();
   }
 
   @Override
@@ -191,7 +178,7 @@ public abstract class FileStore extends AbstractStore
 
   @Override
   protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
-    return engine().transfers.newTask(id, transfer, isDump);
+    return engine().newTask(id, transfer, isDump);
   }
 
   @Override
@@ -206,7 +193,7 @@ public abstract class FileStore extends AbstractStore
 
   /** Starts a load or dump. */
   protected void start(TransferTask task) {
-    engine().transfers.start((FileTask) task);
+    engine().start((FileTask) task);
   }
 
   /**
@@ -216,13 +203,13 @@ public abstract class FileStore extends AbstractStore
    * @throws StoreClosedException when the store is closed
    */
   protected final Task moveFor(TransferTask task, Transfer inHost) {
-    return opened().transfers.move(task, inHost);
+    return opened().move(task, inHost);
   }
 
   @Override
   protected void doFlush(long lastTask, Duration timeout, Set<BlockIds> pending)
       throws InterruptedException {
-    engine().transfers.flush(lastTask, System.nanoTime() + timeout.toNanos(), pending);
+    engine().flush(lastTask, System.nanoTime() + timeout.toNanos(), pending);
   }
 
   @Override
@@ -273,7 +260,7 @@ public abstract class FileStore extends AbstractStore
     LOG.warn(
         "{} closes while the file system still holds {} shards; they end when it lets go",
         name(),
-        opened().transfers.openShards());
+        opened().openShards());
   }
 
   /**

@@ -1,24 +1,37 @@
 package ucm.store.file;
 
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.FlushResult;
 import ucm.api.StoreContext;
+import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
+import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockRemover;
 import ucm.store.file.block.BlockWriter;
+import ucm.store.file.block.FileTask;
 import ucm.store.file.block.KnownBlocks;
+import ucm.store.file.block.OpenBlocks;
+import ucm.store.file.block.Quarantine;
+import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
@@ -40,11 +53,13 @@ import ucm.store.file.space.SpaceLimit;
 
 /**
  * An open store: makes its parts in the order in which they need one another, starts them, and closes them in
- * an order in which none is needed any more.
+ * an order in which none is needed any more. In between it hands tasks to the workers, and sees to what these
+ * leave open: files of blocks that are loaded in parts, and blocks that lack shards. Thread-safe.
  */
 final class FileStoreRuntime {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileStoreRuntime.class);
+  private static final int CHECKS_PER_TIMEOUT = 4;
 
   final WriterLease[] leases;
   final IoQueues io;
@@ -59,13 +74,16 @@ final class FileStoreRuntime {
   final BlockUses uses;
   final @Nullable Collector collector;
   private final boolean notesLoadsOnly;
-  final FileTransfers transfers;
+  // The thread that keeps time.
+  private final TimeoutScheduler timer;
+  private final Supplier<List<TransferTask>> tasks;
+  // What is moved for tasks of other memory.
+  private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
+  private final BlockWriter writer;
+  private final BlockReader reader;
   final FileStoreMetrics metrics;
   final LongSupplier clock;
   final FileStoreConfig config;
-
-  /** What is in force of the keys that are live. */
-  volatile FileStoreConfig limits;
 
   /**
    * Makes the parts; no thread runs yet.
@@ -84,7 +102,6 @@ final class FileStoreRuntime {
       BlockWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
-    limits = config;
     clock = context.nanoClock();
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
     metrics = new FileStoreMetrics(registry);
@@ -106,8 +123,8 @@ final class FileStoreRuntime {
             this::directoryIsDown,
             this::directoryIsUp);
     FolderTree tree = new FolderTree(paths, config.folderDigits());
-    space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks);
-    space.aroundWaits(volumes::pause, volumes::enter);
+    space =
+        new SpaceLimit(config, tree, clock, metrics.refusedBlocks, volumes::pause, volumes::enter);
     files = new BlockFiles(operations, paths, config, leases, space, clock, volumes);
     remover = new BlockRemover(files, volumes, timeoutNanos());
     lookup = new BlockLookup(files, volumes, metrics, config);
@@ -121,7 +138,13 @@ final class FileStoreRuntime {
             ? BlockUses.Kind.ALL
             : notesLoadsOnly ? BlockUses.Kind.LOADS : BlockUses.Kind.NONE;
     uses = new BlockUses(operations, paths, noted, volumes, clock, timeoutNanos());
-    transfers = new FileTransfers(this, tasks, failures);
+    this.tasks = tasks;
+    timer = new TimeoutScheduler(config.kind());
+    ThreadLocal<ShardIo> ios =
+        ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
+    writer = new BlockWriter(files, failures, metrics, ios, clock, volumes);
+    Quarantine quarantine = new Quarantine(operations, paths, metrics);
+    reader = new BlockReader(files, config.verify(), quarantine, metrics, ios);
     collector =
         !keepsSpace
             ? null
@@ -133,7 +156,7 @@ final class FileStoreRuntime {
                 volumes,
                 leases,
                 deadWriters,
-                transfers::loading,
+                this::loading,
                 registry,
                 guard);
     registerGauges(registry);
@@ -173,9 +196,9 @@ final class FileStoreRuntime {
 
   private void registerGauges(StoreMetrics registry) {
     KnownBlocks index = files.index;
-    registry.gauge("open_shards", "Shards accepted and not ended", transfers::openShards);
+    registry.gauge("open_shards", "Shards accepted and not ended", this::openShards);
     registry.gauge(
-        "partial_blocks", "Blocks of which shards are still to come", transfers.writer::unfinished);
+        "partial_blocks", "Blocks of which shards are still to come", writer::unfinished);
     registry.gauge(
         "kept_open_blocks", "Blocks whose file is open for the next layer", files.opened::size);
     registry.gauge("index_blocks", "Blocks known to have a file", index::size);
@@ -189,7 +212,7 @@ final class FileStoreRuntime {
 
   /** Ends what waits for a directory that is down, and keeps workers for the others. */
   private void directoryIsDown(int directory) {
-    transfers.refuse();
+    moving().forEach(FileTask::refuse);
     lookup.directoryIsDown();
     int most = workers.maxThreads() * leases.length;
     workers.compensate(Math.min(volumes.heldWorkers(), most));
@@ -220,8 +243,8 @@ final class FileStoreRuntime {
     if (collector != null) {
       collector.start();
     }
-    TimeoutScheduler timer = transfers.timer;
-    transfers.begin();
+    long interval = Math.min(OpenBlocks.IDLE_NANOS, timeoutNanos()) / CHECKS_PER_TIMEOUT;
+    timer.every(interval, this::tidy);
     if (notesLoadsOnly) {
       timer.every(
           TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()),
@@ -230,9 +253,112 @@ final class FileStoreRuntime {
     volumes.start(timer);
   }
 
+  /** What moves between host memory and files, and has not ended. */
+  private List<FileTask> moving() {
+    List<FileTask> moving = new ArrayList<>(parts);
+    for (TransferTask task : tasks.get()) {
+      if (task instanceof FileTask whole) {
+        moving.add(whole);
+      }
+    }
+    return moving;
+  }
+
+  /** Makes the task of a transfer. */
+  FileTask newTask(long id, Transfer transfer, boolean isDump) {
+    FileTask task = new FileTask(id, transfer, isDump, isDump ? writer : reader, volumes, clock);
+    task.beforeTerminal(() -> ended(task, isDump ? metrics.dumps : metrics.loads));
+    return task;
+  }
+
+  private void ended(FileTask task, FileStoreMetrics.Tasks ended) {
+    long now = clock.getAsLong();
+    ended.ended(task.transfer().byteSize(), task.waitNanos(now), task.nanos(now));
+    if (LOG.isDebugEnabled()) {
+      double millis = Math.round(task.nanos(now) / 1e3) / 1e3;
+      LOG.debug("{} finished, cost {}ms.", task.name(config.kind().name()), millis);
+    }
+  }
+
+  /** Moves what may be moved of a task. */
+  void start(FileTask task) {
+    start(task, workers::submit);
+  }
+
+  private void start(FileTask task, Consumer<FileTask> submit) {
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{} dispatching.", task.name(config.kind().name()));
+    }
+    if (!volumes.isAnyDown() || !task.refuseWhole()) {
+      submit.accept(task);
+      if (volumes.isAnyDown()) {
+        // A directory that goes down from now on finds it among the open ones.
+        task.refuse();
+      }
+    }
+    // While the workers are at it; they need not wait for a note.
+    uses.moved(task.transfer(), task.writes());
+  }
+
+  /** Moves host memory on behalf of a task of other memory. */
+  FileTask move(TransferTask task, Transfer inHost) {
+    FileTask part = newTask(task.id(), inHost, task.isDump());
+    start(part, workers::submitPart);
+    parts.add(part);
+    part.whenTerminal(() -> parts.remove(part));
+    return part;
+  }
+
+  /** Ends what was not begun of parts that have taken so long. */
+  void expireParts(long nanos) {
+    long now = clock.getAsLong();
+    for (FileTask part : parts) {
+      if (part.nanos(now) >= nanos) {
+        part.expire(
+            new StoreException(
+                ("%s passed its deadline before all of it was begun: raise timeout_ms, or find out"
+                        + " what holds up the file system")
+                    .formatted(part)));
+      }
+    }
+  }
+
+  /** Shards accepted and not ended. */
+  int openShards() {
+    return moving().stream().mapToInt(task -> task.transfer().shardCount()).sum();
+  }
+
+  /** The blocks that are being loaded. */
+  Set<BlockIds> loading() {
+    Set<BlockIds> ids = new HashSet<>();
+    for (FileTask task : moving()) {
+      BlockIds of = task.writes() ? BlockIds.empty() : task.transfer().ids();
+      for (int i = 0; i < of.size(); i++) {
+        ids.add(BlockIds.of(of.high(i), of.low(i)));
+      }
+    }
+    return ids;
+  }
+
+  /**
+   * Ends parts that are late, closes files of which no more is read, and gives up blocks whose shards do
+   * not come.
+   */
+  private void tidy() {
+    expireParts(timeoutNanos());
+    long now = clock.getAsLong();
+    files.opened.closeIdle(now);
+    writer.giveUpDue(now, timeoutNanos());
+  }
+
+  /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */
+  void flush(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
+    tidy();
+    writer.await(lastTask, end, pending);
+  }
+
   /** Takes the live values of another configuration with the same directories. */
   synchronized void reload(FileStoreConfig changed) {
-    limits = changed;
     space.reload(changed);
     if (collector != null) {
       collector.reload(changed.gc());
@@ -250,9 +376,12 @@ final class FileStoreRuntime {
     scan.stop();
     volumes.stopJobs();
     lookup.close();
-    transfers.expireParts(0);
+    expireParts(0);
     workers.close();
-    int unfinished = transfers.close();
+    timer.close();
+    int unfinished = writer.unfinished();
+    writer.giveUpAll();
+    files.opened.closeAll();
     volumes.awaitCleanup();
     if (collector != null) {
       collector.close();

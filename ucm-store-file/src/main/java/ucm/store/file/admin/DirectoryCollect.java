@@ -164,7 +164,7 @@ final class DirectoryCollect implements Eviction.Blocks {
   }
 
   @Override
-  public boolean remove(Eviction.Block block, Set<BlockIds> busy) {
+  public boolean remove(Eviction.Block block) {
     if (observer.isStopped()) {
       walk.stop();
       return false;

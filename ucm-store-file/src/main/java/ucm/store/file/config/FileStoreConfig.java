@@ -156,34 +156,6 @@ public record FileStoreConfig(
     return config.hasErrors() ? Optional.empty() : Optional.of(read);
   }
 
-  /** The same with another capacity. */
-  public FileStoreConfig withCapacity(double gb) {
-    return new FileStoreConfig(
-        kind,
-        directories,
-        layout,
-        deviceId,
-        cores,
-        ioDirect,
-        engine,
-        timeoutMs,
-        waitingQueueDepth,
-        dataTransConcurrency,
-        lookupConcurrency,
-        openConcurrency,
-        commitConcurrency,
-        lookupMode,
-        indexMaxBlocks,
-        folderDigits,
-        durability,
-        verify,
-        acceptUnverified,
-        gb,
-        minFreeGb,
-        gc,
-        health);
-  }
-
   /** Checks what concerns several keys. */
   private void check(FileStoreKeys keys, StoreConfig config) {
     if (engine != Engine.PSYNC && !ioDirect) {

@@ -281,30 +281,29 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
 
   @Override
   public List<Eviction.Block> removable(List<Eviction.Block> coldest) {
-    if (guard == null) {
-      return coldest;
-    }
+    List<Eviction.Block> some = guard == null ? coldest : guarded(guard, coldest);
+    uses.raise();
+    Set<BlockIds> loads = loading.get();
+    return some.stream()
+        .filter(block -> !loads.contains(BlockIds.of(block.idHigh(), block.idLow())))
+        .toList();
+  }
+
+  private static List<Eviction.Block> guarded(EvictionGuard by, List<Eviction.Block> coldest) {
     long[] words = new long[2 * coldest.size()];
     for (int i = 0; i < coldest.size(); i++) {
       words[2 * i] = coldest.get(i).idHigh();
       words[2 * i + 1] = coldest.get(i).idLow();
     }
-    return guard.mayGo(BlockIds.wrap(words)).stream().mapToObj(coldest::get).toList();
+    return by.mayGo(BlockIds.wrap(words)).stream().mapToObj(coldest::get).toList();
   }
 
   @Override
-  public Set<BlockIds> busy() {
-    uses.raise();
-    return loading.get();
-  }
-
-  @Override
-  public boolean remove(Eviction.Block block, Set<BlockIds> loads) {
+  public boolean remove(Eviction.Block block) {
     long high = block.idHigh();
     long low = block.idLow();
     // A file in a folder that is not its own is no block of ours.
-    boolean ours = space.tree.slot(high, low) == block.slot();
-    if (!ours || uses.isNew(high, low) || loads.contains(BlockIds.of(high, low))) {
+    if (space.tree.slot(high, low) != block.slot() || uses.isNew(high, low)) {
       return false;
     }
     NativePath path = new NativePath();

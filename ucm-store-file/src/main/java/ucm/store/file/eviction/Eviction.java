@@ -6,7 +6,6 @@ import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 import java.util.PriorityQueue;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileOperations;
@@ -36,21 +35,16 @@ public record Eviction(
   /** The blocks there are to remove. */
   public interface Blocks {
 
-    /** Blocks that must stay for now; asked from time to time. */
-    default Set<BlockIds> busy() {
-      return Set.of();
-    }
-
-    /** Removes a block, unless it must stay; returns whether it was removed. */
-    boolean remove(Block block, Set<BlockIds> busy);
-
-    /** Those of some blocks that may be removed, in their order. May take its time. */
+    /** Those of some blocks that may be removed now, in their order. May take its time. */
     default List<Block> removable(List<Block> coldest) {
       return coldest;
     }
+
+    /** Removes a block, unless it must stay; returns whether it was removed. */
+    boolean remove(Block block);
   }
 
-  // So many are removed before it is asked which others must stay.
+  // So many are removed before it is asked which others may go.
   private static final int REMOVALS_AT_ONCE = 256;
 
   /**
@@ -80,16 +74,15 @@ public record Eviction(
     for (int from = 0; from < coldest.size() && !walk.isStopped(); from += REMOVALS_AT_ONCE) {
       int to = Math.min(coldest.size(), from + REMOVALS_AT_ONCE);
       List<Block> some = blocks.removable(coldest.subList(from, to));
-      Set<BlockIds> busy = blocks.busy();
-      executors.forEach(seen, directory -> remove(directory, some, busy, freed));
+      executors.forEach(seen, directory -> remove(directory, some, freed));
     }
     return freed.get();
   }
 
-  private void remove(int directory, List<Block> some, Set<BlockIds> busy, AtomicLong freed) {
+  private void remove(int directory, List<Block> some, AtomicLong freed) {
     for (Block block : some) {
       if (block.directory() == directory && !walk.isStopped()) {
-        freed.addAndGet(blocks.remove(block, busy) ? block.bytes() : 0);
+        freed.addAndGet(blocks.remove(block) ? block.bytes() : 0);
         executors.step(directory);
       }
     }

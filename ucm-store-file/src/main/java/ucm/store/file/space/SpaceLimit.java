@@ -46,14 +46,15 @@ public final class SpaceLimit {
   private volatile FileStoreConfig config;
   private final FreeSpace[] free;
   private final StoreMetrics.Counter refused;
+  private final boolean isLimited;
   private volatile long capacityBytes;
   private volatile long wakeBytes;
   // Directories where a block was refused for the floor since the collector last asked; guarded by
   // it.
   private final BitSet pressed = new BitSet();
   private volatile Runnable onPressure = () -> {};
-  private volatile Runnable beforeWait = () -> {};
-  private volatile IntConsumer afterWait = directory -> {};
+  private final Runnable beforeWait;
+  private final IntConsumer afterWait;
   private volatile boolean isShared;
   private final Map<String, Boolean> told = new ConcurrentHashMap<>();
   private final long patienceNanos;
@@ -63,15 +64,29 @@ public final class SpaceLimit {
   private long rounds;
   private boolean makesRoom;
 
+  /**
+   * Nothing is reserved yet.
+   *
+   * @param beforeWait is called before a writer waits for room in a directory
+   * @param afterWait is called after that
+   */
   public SpaceLimit(
-      FileStoreConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
+      FileStoreConfig config,
+      FolderTree tree,
+      LongSupplier clock,
+      StoreMetrics.Counter refused,
+      Runnable beforeWait,
+      IntConsumer afterWait) {
     this.config = config;
     this.tree = tree;
     this.refused = refused;
+    this.beforeWait = beforeWait;
+    this.afterWait = afterWait;
+    isLimited = config.capacityGb() > 0;
     // A worker that waits moves nothing else; half of its task's time is left for the move.
     patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
     setCapacity(config);
-    used = new UsedSpace(isLimited() ? tree.slots() : 0);
+    used = new UsedSpace(isLimited ? tree.slots() : 0);
     free = new FreeSpace[config.directories().size()];
     for (int i = 0; i < free.length; i++) {
       File root = new File(config.directories().get(i));
@@ -86,7 +101,9 @@ public final class SpaceLimit {
   }
 
   private void setCapacity(FileStoreConfig from) {
-    capacityBytes = (long) (from.capacityGb() * GB);
+    if (from.capacityGb() > 0 == isLimited) {
+      capacityBytes = (long) (from.capacityGb() * GB);
+    }
     wakeBytes =
         from.gc().enable()
             ? (long) (from.gc().triggerThresholdRatio() * capacityBytes)
@@ -110,18 +127,12 @@ public final class SpaceLimit {
 
   /** Whether there is a capacity, and so an account of what is used. */
   public boolean isLimited() {
-    return capacityBytes > 0;
+    return isLimited;
   }
 
   /** Sets what is called when space runs short. */
   public void whenPressed(Runnable action) {
     onPressure = action;
-  }
-
-  /** Sets what is called before and after a writer waits for room in a directory. */
-  public void aroundWaits(Runnable before, IntConsumer after) {
-    beforeWait = before;
-    afterWait = after;
   }
 
   /** Says whether other processes write to the same directories. */
@@ -214,7 +225,7 @@ public final class SpaceLimit {
    */
   public void reserve(int directory, long idHigh, long idLow, long fileSize) {
     long bytes = FolderTree.inUnits(fileSize);
-    if (isLimited()) {
+    if (isLimited) {
       boolean fits = reserveSoon(directory, bytes);
       if (!fits
           || used.used() > wakeBytes
@@ -233,7 +244,7 @@ public final class SpaceLimit {
     }
     FreeSpace space = free[directory];
     if (!space.reserve(bytes)) {
-      if (isLimited()) {
+      if (isLimited) {
         used.release(bytes);
         synchronized (pressed) {
           pressed.set(directory);
@@ -276,7 +287,7 @@ public final class SpaceLimit {
 
   /** The file for which room was reserved is about to get its name. */
   public void beginCommit(long idHigh, long idLow) {
-    if (isLimited()) {
+    if (isLimited) {
       used.beginCommit(tree.slot(idHigh, idLow));
     }
   }
@@ -288,7 +299,7 @@ public final class SpaceLimit {
    */
   public void endCommit(int directory, long idHigh, long idLow, long fileSize, boolean isThere) {
     long bytes = FolderTree.inUnits(fileSize);
-    if (isLimited()) {
+    if (isLimited) {
       used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
     }
     if (isThere) {
@@ -299,7 +310,7 @@ public final class SpaceLimit {
   /** The file for which room was reserved will not be there. */
   public void release(int directory, long fileSize) {
     long bytes = FolderTree.inUnits(fileSize);
-    if (isLimited()) {
+    if (isLimited) {
       used.release(bytes);
     }
     free[directory].release(bytes);

@@ -42,6 +42,7 @@ final class SpaceLimitTest {
   private static final Map<String, Object> NO_GC = Map.of("local_gc_enable", false);
 
   @TempDir private Path directory;
+  private final List<String> told = new ArrayList<>();
 
   @Test
   void countsTheBytesOfAllDirectoriesAlsoAfterARestart() throws Exception {
@@ -108,14 +109,18 @@ final class SpaceLimitTest {
     FileStoreConfig config =
         FileStoreConfig.from(LocalFileStore.KIND, StoreConfig.of(settings)).orElseThrow();
     FolderTree tree = new FolderTree(new BlockPaths("Local", config.directories(), 3), 3);
-    return new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
+    return new SpaceLimit(
+        config,
+        tree,
+        System::nanoTime,
+        new RecordingMetrics().counter("c", "h"),
+        () -> told.add("before"),
+        directory -> told.add("after " + directory));
   }
 
   @Test
   void tellsBeforeAndAfterAWaitSoThatItDoesNotCountAsTheDirectorys() {
     SpaceLimit space = limit(capacity(1, Map.of()));
-    List<String> told = new ArrayList<>();
-    space.aroundWaits(() -> told.add("before"), directory -> told.add("after " + directory));
     space.roundEnded(true);
     space.reserve(0, 1, 1, FILE);
     assertThat(told).isEmpty();
