@@ -25,7 +25,6 @@ import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.WriterLease;
-import ucm.store.file.space.RememberedSpace;
 import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.space.SpaceScan;
 
@@ -63,7 +62,6 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
   private final Eviction eviction;
   private final DeadWriters deadWriters;
   private final CollectorLease lease;
-  private final RememberedSpace remembered;
   private final Supplier<Set<BlockIds>> loading;
   private final @Nullable EvictionGuard guard;
   private final StoreMetrics.Counter runs;
@@ -108,10 +106,9 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     this.loading = loading;
     this.guard = guard;
     walk = new FolderWalk(config.kind(), Math.max(1, this.config.concurrency() / leases.length));
-    scan = new SpaceScan(files.operations, space, walk, volumes, leases);
+    scan = new SpaceScan(files.operations, files.paths, space, walk, volumes, leases);
     eviction = new Eviction(files.operations, walk, volumes, this);
     lease = new CollectorLease(files.operations, files.paths);
-    remembered = new RememberedSpace(files.operations, files.paths);
     thread = config.kind().newThread("gc", 0).unstarted(this::keep);
     runs = metrics.counter("gc_runs", "Rounds in which blocks were to be removed");
     removedBlocks = metrics.counter("gc_removed_blocks", "Blocks removed to win back space");
@@ -126,7 +123,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
 
   /** Restores what was used at the end of the last process, and starts. */
   public void start() {
-    space.used.remember(remembered.read());
+    scan.restore();
     space.whenPressed(this::wake);
     space.roundEnded(config.enable());
     thread.start();
@@ -215,7 +212,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
 
   private void remember(BitSet held) {
     // In the first directory only.
-    volumes.forEach(held.get(0, 1), _ -> remembered.write(space.used.used()));
+    volumes.forEach(held.get(0, 1), _ -> scan.remember());
   }
 
   /**

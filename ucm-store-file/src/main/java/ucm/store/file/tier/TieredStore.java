@@ -256,12 +256,12 @@ public abstract class TieredStore extends AbstractStore
 
   @Override
   protected void doLoad(TransferTask task) {
-    TierLoad.start(tiers(), task);
+    tiers().load(task);
   }
 
   @Override
   protected void doDump(TransferTask task) {
-    TierDump.start(tiers(), task);
+    tiers().dump(task);
   }
 
   /** A block that the upper tier lost and the lower one has is no failure. */
