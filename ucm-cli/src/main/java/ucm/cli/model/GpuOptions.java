@@ -5,7 +5,6 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
-import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
 
 /** Which GPU computes, and how much of it prefill reaches: for simulated compute. */
@@ -74,10 +73,5 @@ public final class GpuOptions {
 
   private String name(String otherwise) {
     return (gpu.isEmpty() ? otherwise : gpu).toLowerCase(Locale.ROOT);
-  }
-
-  public String text(String otherwise) {
-    String name = tflops != null ? tflops + " TFLOPS" : name(otherwise).toUpperCase(Locale.ROOT);
-    return name + " at " + Figures.whole(100 * utilization) + "% of its peak";
   }
 }

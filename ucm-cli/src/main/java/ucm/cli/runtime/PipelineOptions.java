@@ -14,10 +14,6 @@ public final class PipelineOptions extends PluginsOption {
       description = "the YAML file that names the pipeline")
   private Path config = Path.of("");
 
-  public Path file() {
-    return config;
-  }
-
   public UcmConfig read() {
     return UcmConfig.read(config);
   }

@@ -81,15 +81,6 @@ public final class EntryLists {
     sizes[list]--;
   }
 
-  /** Takes the entry longest in a list out, or returns {@link #NONE}. */
-  public int removeOldest(int list) {
-    int entry = oldest(list);
-    if (entry != NONE) {
-      remove(entry);
-    }
-    return entry;
-  }
-
   private void makeRoom(int list, int entry) {
     if (entry >= listOf.length) {
       int before = listOf.length;
