@@ -32,28 +32,6 @@ def reference(engine):
     return find
 
 
-@pytest.mark.short
-def test_blocks_are_found_after_restarts_and_answers_are_equal(engine, daemon, mode, reference):
-    expected = reference()
-    first, second = engine(twice, daemon).result()
-    # Prompts of one step share no blocks that are stored yet, but those of the engine's own cache.
-    assert difference(first, expected) is None
-    assert cached(second) == full_blocks(WANTED)
-    assert difference(second, expected) is None
-    third = engine(once, daemon).result()
-    assert cached(third) == full_blocks(WANTED)
-    assert difference(third, expected) is None
-    daemon.restart()
-    fourth = engine(once, daemon).result()
-    assert cached(fourth) == full_blocks(WANTED)
-    assert difference(fourth, expected) is None
-
-
-def test_nothing_is_found_in_an_empty_store(engine, daemon):
-    alone = prompts(seed=5, count=1)
-    assert cached(engine(lambda llm, *_: generate(llm, alone), daemon).result()) == [0]
-
-
 def shift():
     """The negative control: each block that is loaded gets the bytes of the one before it.
 
@@ -71,11 +49,25 @@ def shift():
 
 
 @pytest.mark.short
-def test_blocks_in_wrong_places_are_noticed(engine, daemon, mode, reference):
-    engine(once, daemon).result()
-    found = engine(once, daemon, before=shift).result()
-    assert cached(found) == full_blocks(WANTED)
-    assert difference(found, reference()) is not None
+def test_blocks_are_found_after_restarts_and_answers_are_equal(engine, daemon, mode, reference):
+    expected = reference()
+    first, second = engine(twice, daemon).result()
+    # Prompts of one step share no blocks that are stored yet, but those of the engine's own cache.
+    assert difference(first, expected) is None
+    assert cached(second) == full_blocks(WANTED)
+    assert difference(second, expected) is None
+    wrong = engine(once, daemon, before=shift).result()
+    assert cached(wrong) == full_blocks(WANTED)
+    assert difference(wrong, expected) is not None
+    daemon.restart()
+    third = engine(once, daemon).result()
+    assert cached(third) == full_blocks(WANTED)
+    assert difference(third, expected) is None
+
+
+def test_nothing_is_found_in_an_empty_store(engine, daemon):
+    alone = prompts(seed=5, count=1)
+    assert cached(engine(lambda llm, *_: generate(llm, alone), daemon).result()) == [0]
 
 
 def test_prompts_that_are_computed_in_parts(engine, daemon, mode, reference):
@@ -197,17 +189,14 @@ def test_the_engine_is_killed_while_it_stores(engine, daemon, mode, reference):
 def test_generated_blocks_of_a_chat(engine, daemon, reference):
     daemon.write_yaml("Posix", "use_layerwise: false\nsave_decode_blocks: true\n")
 
-    def turn(llm, tell, hear):
-        return generate(llm, WANTED[:1], tokens=300)
+    def chat(llm, tell, hear):
+        said = generate(llm, WANTED[:1], tokens=300)[0].tokens
+        forget(llm)
+        again = [{"prompt_token_ids": WANTED[0]["prompt_token_ids"] + said + [11, 12, 13]}]
+        return again, generate(llm, again)
 
-    said = engine(turn, daemon).result()[0].tokens
-    again = [{"prompt_token_ids": WANTED[0]["prompt_token_ids"] + said + [11, 12, 13]}]
-
-    def next_turn(llm, tell, hear):
-        return generate(llm, again)
-
-    expected = engine(next_turn).result()
-    found = engine(next_turn, daemon).result()
+    again, found = engine(chat, daemon).result()
+    expected = engine(lambda llm, *_: generate(llm, again)).result()
     assert difference(found, expected) is None
     # The last tokens of the answer may not have been computed.
     assert cached(found)[0] >= full_blocks(again)[0] - vllm_engine.BLOCK
@@ -216,12 +205,14 @@ def test_generated_blocks_of_a_chat(engine, daemon, reference):
 
 @pytest.mark.skipif(vllm_engine.version() < (0, 9, 0), reason="has no salts")
 def test_what_another_salt_named_is_not_found(engine, daemon):
-    def salted(salt):
-        return lambda llm, tell, hear: generate(llm, prompts(count=1, cache_salt=salt))
+    def salted(llm, tell, hear):
+        found = []
+        for salt in "aba":
+            found += generate(llm, prompts(count=1, cache_salt=salt))
+            forget(llm)
+        return found
 
-    assert cached(engine(salted("a"), daemon).result()) == [0]
-    assert cached(engine(salted("b"), daemon).result()) == [0]
-    assert cached(engine(salted("a"), daemon).result()) == full_blocks(WANTED)[:1]
+    assert cached(engine(salted, daemon).result()) == [0, 0, full_blocks(WANTED)[0]]
 
 
 def steps_beside_a_copy(llm, tell, hear):
@@ -258,11 +249,16 @@ def test_no_step_waits_for_a_copy_and_a_reset_succeeds_after_it(engine, daemon):
     assert reset is not False
 
 
+def asked_for_logprobs(llm, tell, hear):
+    """Of a prompt: answers to it before, and when they are asked for."""
+    found = []
+    for more in ({}, {}, {"prompt_logprobs": 1}):
+        found += generate(llm, WANTED[:1], **more)
+        forget(llm)
+    return found
+
+
 @pytest.mark.short
 def test_logprobs_of_a_prompt_are_computed(engine, daemon):
     daemon.write_yaml("Posix", "use_layerwise: false\n")
-    one = prompts(count=1)
-    engine(lambda llm, *_: generate(llm, one), daemon).result()
-    assert cached(engine(lambda llm, *_: generate(llm, one), daemon).result()) == full_blocks(one)
-    found = engine(lambda llm, *_: generate(llm, one, prompt_logprobs=1), daemon).result()
-    assert cached(found) == [0]
+    assert cached(engine(asked_for_logprobs, daemon).result()) == [0, full_blocks(WANTED)[0], 0]
