@@ -36,7 +36,7 @@ def waits(llm, tell, hear):
     tell("stops")
     hear()
     forget(llm)
-    scheduler.LOOKUP_SECONDS = 1.0
+    scheduler.LOOKUP_SECONDS, scheduler.PLAN_SECONDS = 1.0, 0.2
     answers += generate(llm, WANTED)
     tell("late")
     hear()

@@ -82,7 +82,7 @@ class Forked(forked.Forked):
         from ucm.integration.vllm import scheduler
 
         # A busy machine is no daemon that hangs; what a late answer costs has tests of its own.
-        scheduler.LOOKUP_SECONDS = scheduler.HUNG_SECONDS = 60.0
+        scheduler.LOOKUP_SECONDS = scheduler.PLAN_SECONDS = scheduler.HUNG_SECONDS = 60.0
         before = options.pop("before", None)
         if before is not None:
             before()
