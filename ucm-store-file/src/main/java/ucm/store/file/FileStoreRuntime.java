@@ -42,6 +42,7 @@ import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.StorageDirectories;
+import ucm.store.file.health.Breaker;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.health.Volumes;
@@ -115,10 +116,14 @@ final class FileStoreRuntime {
     }
     volumes =
         new Volumes(
-            config,
-            operations,
+            config.kind(),
             paths,
-            context.metrics(),
+            paths.directories().stream()
+                .map(directory -> FileProbe.of(config, operations, directory))
+                .toList(),
+            Breaker.Rules.of(config.health()),
+            timeoutNanos(),
+            registry,
             clock,
             this::directoryIsDown,
             this::directoryIsUp);

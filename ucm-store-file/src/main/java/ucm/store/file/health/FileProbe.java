@@ -16,8 +16,10 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockFooter;
+import ucm.store.file.format.BlockPaths;
 
 /**
  * Tries out a directory: creates a file, writes 4 KiB, waits until they are on the volume, reads them
@@ -27,6 +29,9 @@ import ucm.store.file.format.BlockFooter;
  * answered: that is logged once and is no failure, see {@link VolumeFaults}. Not thread-safe.
  */
 public final class FileProbe implements Runnable {
+
+  /** How the names of the files begin. */
+  public static final String PREFIX = "probe-";
 
   private static final Logger LOG = LoggerFactory.getLogger(FileProbe.class);
   private static final int PAGE = BlockFooter.ALIGNMENT;
@@ -52,6 +57,29 @@ public final class FileProbe implements Runnable {
     this.stage = stage;
     this.folder = NativePath.of(folder);
     this.path = NativePath.of(folder + "/" + name);
+  }
+
+  /**
+   * The probe of a directory. A store that only looks up writes nothing, so its probe only reads. The file of
+   * another one is in the folder of the writers' leases: one left by a process that died is removed from there
+   * by the next start, like the lease of a dead writer.
+   */
+  public static Runnable of(FileStoreConfig config, FileOperations files, String directory) {
+    if (!config.isScheduler()) {
+      String name =
+          PREFIX
+              + ProcessHandle.current().pid()
+              + "-"
+              + Long.toHexString(ThreadLocalRandom.current().nextLong());
+      String folder = directory + "/" + BlockPaths.WRITERS;
+      return new FileProbe(files, config.kind().name(), folder, name);
+    }
+    NativePath path = NativePath.of(directory + "/.");
+    return () -> {
+      if (files.size(path) == FileOperations.ABSENT) {
+        throw new StoreException("the directory " + directory + " is gone");
+      }
+    };
   }
 
   /**

@@ -15,7 +15,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -28,11 +27,7 @@ import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.platform.libc.FileException;
-import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.NativePath;
 import ucm.platform.thread.OwnThreads;
-import ucm.store.file.config.FileStoreConfig;
-import ucm.store.file.config.KindMetrics;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
 
@@ -52,9 +47,6 @@ import ucm.store.file.format.BlockPaths;
  * caller waits for, as closing files that are no longer read, one more thread does. Thread-safe.
  */
 public final class Volumes implements FolderExecutor, AutoCloseable {
-
-  /** How the names of the probes' files begin. */
-  public static final String PROBE = "probe-";
 
   private static final Logger LOG = LoggerFactory.getLogger(Volumes.class);
   private static final int MOST_LEFT = 1 << 16;
@@ -125,34 +117,15 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
   /**
    * All directories are taken for good; nothing is probed yet.
    *
+   * @param probes try out a directory each; throw when it does not work
+   * @param timeoutNanos how long a task may take
    * @param onDown is called with a directory that is not to be used any more
    * @param onUp is called with one that may be used again, by the thread that found out
    */
   public Volumes(
-      FileStoreConfig config,
-      FileOperations files,
-      BlockPaths paths,
-      StoreMetrics metrics,
-      LongSupplier clock,
-      IntConsumer onDown,
-      IntConsumer onUp) {
-    this(
-        config.kind(),
-        paths,
-        paths.directories().stream().map(directory -> probe(config, files, directory)).toList(),
-        Breaker.Rules.of(config.health()),
-        TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()),
-        new KindMetrics(config.kind(), metrics),
-        clock,
-        onDown,
-        onUp);
-  }
-
-  /** With a probe for each directory. */
-  Volumes(
       StoreKind kind,
       BlockPaths paths,
-      List<Runnable> probes,
+      List<? extends Runnable> probes,
       Breaker.Rules rules,
       long timeoutNanos,
       StoreMetrics metrics,
@@ -210,29 +183,6 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
         "health_state",
         "Worst breaker: 0 closed, 1 half-open, 2 open",
         () -> volumes.stream().mapToInt(Breaker::number).max().orElse(0));
-  }
-
-  /**
-   * A store that only looks up writes nothing, so its probe only reads. The file of another probe is in the
-   * folder of the writers' leases: one left by a process that died is removed from there by the next start,
-   * like the lease of a dead writer.
-   */
-  private static Runnable probe(FileStoreConfig config, FileOperations files, String directory) {
-    if (!config.isScheduler()) {
-      String name =
-          PROBE
-              + ProcessHandle.current().pid()
-              + "-"
-              + Long.toHexString(ThreadLocalRandom.current().nextLong());
-      String folder = directory + "/" + BlockPaths.WRITERS;
-      return new FileProbe(files, config.kind().name(), folder, name);
-    }
-    NativePath path = NativePath.of(directory + "/.");
-    return () -> {
-      if (files.size(path) == FileOperations.ABSENT) {
-        throw new StoreException("the directory " + directory + " is gone");
-      }
-    };
   }
 
   private Operation newOperation() {

@@ -15,7 +15,7 @@ import ucm.platform.libc.NativePath;
 import ucm.platform.libc.SmallFile;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.health.FileProbe;
 
 /**
  * Removes what dead writers left: temporary files, then their {@link WriterLease}. Runs on
@@ -140,7 +140,7 @@ public final class DeadWriters {
           paths.store(),
           token,
           lease);
-    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(Volumes.PROBE)) {
+    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(FileProbe.PREFIX)) {
       return journal(fd, lease);
     }
     List<String> all =

@@ -10,6 +10,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -17,14 +18,12 @@ import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
-import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.platform.table.ConcurrentBlockSet;
-import ucm.store.file.config.KindMetrics;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.Breaker;
 import ucm.store.file.health.TimeoutScheduler;
@@ -54,6 +53,7 @@ final class LowerTier extends Breaker implements AutoCloseable {
   /**
    * Asks nothing yet.
    *
+   * @param metrics where its breaker counts
    * @param threads ask it when it is looked up
    * @param timeoutNanos how long a caller waits at most
    */
@@ -61,32 +61,15 @@ final class LowerTier extends Breaker implements AutoCloseable {
       StoreKind kind,
       Store next,
       Rules rules,
-      StoreContext context,
+      StoreMetrics metrics,
+      LongSupplier clock,
       Executor threads,
       long timeoutNanos) {
-    this(
-        kind,
-        next,
-        rules,
-        context,
-        threads,
-        timeoutNanos,
-        rules.enabled() ? new KindMetrics(kind, context.metrics()) : StoreMetrics.NONE);
-  }
-
-  private LowerTier(
-      StoreKind kind,
-      Store next,
-      Rules rules,
-      StoreContext context,
-      Executor threads,
-      long timeoutNanos,
-      StoreMetrics metrics) {
     super(
         kind.name(),
         "the next stage, " + next.name() + ",",
         rules,
-        context.nanoClock(),
+        clock,
         Counters.of(metrics, "tier_health_"));
     this.next = next;
     this.threads = threads;

@@ -22,6 +22,7 @@ import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreContext;
+import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
@@ -142,12 +143,14 @@ public abstract class TieredStore extends AbstractStore
     TierConfig known = Objects.requireNonNull(config);
     TierMetrics metrics = TierMetrics.of(kind, context.metrics());
     long timeoutNanos = timeout().toNanos();
+    Breaker.Rules rules = Breaker.Rules.of(known.files().health());
     LowerTier lower =
         new LowerTier(
             kind,
             stage,
-            Breaker.Rules.of(known.files().health()),
-            context,
+            rules,
+            rules.enabled() ? metrics.registry() : StoreMetrics.NONE,
+            context.nanoClock(),
             newWorkers("tier-lookup", LOOKUP_THREADS),
             timeoutNanos);
     long half = known.stagingBytes() / 2;

@@ -23,7 +23,6 @@ import ucm.store.file.health.Breaker;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.PromptStore;
 import ucm.testkit.RecordingMetrics;
-import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -40,7 +39,8 @@ final class PromotionsTest {
           LocalFileStore.KIND,
           new PromptStore(),
           new Breaker.Rules(false, 1, 1, 1, 1),
-          new TestContext(metrics),
+          metrics,
+          System::nanoTime,
           Runnable::run,
           TimeUnit.MINUTES.toNanos(1));
   private final Promotions promotions =
