@@ -45,14 +45,7 @@ public final class FileProbe implements Runnable {
   private int round;
   private int reported;
 
-  /**
-   * Does nothing yet.
-   *
-   * @param stage names the store in messages
-   * @param folder where the file is made; is itself made where it is missing
-   * @param name the file, of this process and this store alone
-   */
-  public FileProbe(FileOperations files, String stage, String folder, String name) {
+  private FileProbe(FileOperations files, String stage, String folder, String name) {
     this.files = files;
     this.stage = stage;
     this.folder = NativePath.of(folder);
