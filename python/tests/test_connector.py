@@ -444,6 +444,56 @@ def test_a_decoding_step_sends_nothing(side, connection):
     assert connection.sent == []
 
 
+def test_a_decoding_step_is_idle_on_both_sides(side, worker, connector):
+    meta = pickle.loads(pickle.dumps(side.build_meta(output(cached=[("a", None, 1000, 1)]))))
+    assert meta is metadata.IDLE
+    worker.layerwise = True
+    connector.handle_preemptions(meta)
+    connector.bind_connector_metadata(meta)
+    connector.start_load_kv(None)
+    assert not connector.has_connector_metadata()
+    connector.wait_for_save()
+    assert connector.get_finished(set()) == (None, None)
+    connector.clear_connector_metadata()
+    assert worker.step is None
+
+
+@deferred
+@pytest.mark.parametrize(
+    "work",
+    "load take forget prompt delayed decode count late owed lost resumed empty".split(),
+)
+def test_a_step_with_work_is_not_idle(side, connection, work):
+    step = output(cached=[("a", None, 16, 1)])
+    if work == "load":
+        side._step_loads.append("load")
+    elif work == "take":
+        side._take(5, 0)
+    elif work == "forget":
+        side._forgotten.append(1)
+    elif work == "prompt":
+        ask(side, connection, request(), [])
+    elif work == "delayed":
+        side._delayed.append("b")
+    elif work == "decode":
+        side._state(request())
+        side._decoding["a"] = 32
+    elif work == "count":
+        side._count("saved_blocks", 1)
+    elif work == "late":
+        side._late.add(1, [], {})
+    elif work == "owed":
+        side._late.owe([("a", 0, 16)])
+        side._state(request())
+    elif work == "lost":
+        step.preempted_req_ids = {"a"}
+    elif work == "resumed":
+        step.scheduled_cached_reqs.resumed_req_ids = {"a"}
+    else:
+        step = output()
+    assert side.build_meta(step) is not metadata.IDLE
+
+
 @deferred
 def test_the_metadata_is_small(side, connection):
     count, table = 50, list(range(1, 51))
@@ -532,6 +582,20 @@ def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
         worker.start_load(metadata.UCMConnectorMetadata([], []))
     elif next_call == "await_saves":
         worker.await_saves()
+    worker.close()
+    assert connection.sent == [(protocol.SAVED, _numbers([], [9]))]
+
+
+@fences
+def test_an_idle_step_begins_the_saves_of_the_one_before(worker, connection, connector):
+    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    worker.start_load(metadata.UCMConnectorMetadata([], saves))
+    worker.wait_for_save()
+    worker.end_step()
+    assert worker.deferred
+    connector.bind_connector_metadata(metadata.IDLE)
+    connector.start_load_kv(None)
+    assert not worker.deferred
     worker.close()
     assert connection.sent == [(protocol.SAVED, _numbers([], [9]))]
 

@@ -86,9 +86,12 @@ class Rank:
         if works:
             self._begin(works)
             for layer, name in enumerate(self.names):
-                connector.wait_for_layer_load(name)
+                hooked = self.profile < (0, 12) or connector.has_connector_metadata()
+                if hooked:
+                    connector.wait_for_layer_load(name)
                 self._run_layer(layer, works, wrong)
-                connector.save_kv_layer(name, self.tensors[name], object())
+                if hooked:
+                    connector.save_kv_layer(name, self.tensors[name], object())
             connector.wait_for_save()
             self._end(works, result)
         result.sent, result.received = connector.get_finished(finished)

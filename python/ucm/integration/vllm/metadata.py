@@ -66,3 +66,13 @@ class UCMConnectorMetadata(KVConnectorMetadata):  # type: ignore[misc]
     last: bool = False
     # What was counted since the step before, for the engine's own statistics.
     counts: Dict[str, int] = field(default_factory=dict)
+
+
+class _Idle(UCMConnectorMetadata):
+    def __reduce__(self) -> str:
+        # Pickled as this name, so that workers in other processes know it, too.
+        return "IDLE"
+
+
+# A step in which nothing is to be done, as most are.
+IDLE = _Idle()

@@ -46,6 +46,11 @@ class LatePlans:
         return bool(self._sent)
 
     @property
+    def has_work(self) -> bool:
+        """Whether a step has something to do with them."""
+        return bool(self._sent or self._answers or self._owed)
+
+    @property
     def age(self) -> float:
         """Seconds since the oldest one was sent."""
         oldest = min((when for when, _, _ in self._sent.values()), default=None)

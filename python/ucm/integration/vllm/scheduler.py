@@ -13,7 +13,7 @@ from ucm import protocol
 from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine, events, groups, identity
 from ucm.integration.vllm.generation import Generation
-from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata
+from ucm.integration.vllm.metadata import IDLE, Load, Save, UCMConnectorMetadata
 from ucm.integration.vllm.plans import Entry, LatePlans, Owner
 from ucm.integration.vllm.requests import Request, packed
 from ucm.protocol import Found, ProtocolError, Refused
@@ -339,6 +339,8 @@ class SchedulerSide:
     def build_meta(self, output: Any) -> UCMConnectorMetadata:
         """What the workers do in a step."""
         self._step += 1
+        if self._is_idle(output):
+            return IDLE
         if self._late:
             self._hear(0.0)
         meta = UCMConnectorMetadata(self._step_loads, [], self._delayed)
@@ -366,6 +368,22 @@ class SchedulerSide:
         if self._counts:
             meta.counts, self._counts = self._counts, {}
         return meta
+
+    def _is_idle(self, output: Any) -> bool:
+        """Whether a step has nothing for the daemon or the workers: those that only decode end here."""
+        return not (
+            self._taken
+            or self._forgotten
+            or self._step_loads
+            or self._delayed
+            or self._decoding
+            or self._counts
+            or self._late.has_work
+            or not output.num_scheduled_tokens
+            or self._unsaved and not output.num_scheduled_tokens.keys().isdisjoint(self._unsaved)
+            or getattr(output, "preempted_req_ids", None)
+            or getattr(output.scheduled_cached_reqs, "resumed_req_ids", None)
+        )
 
     def _preempt(self, output: Any) -> bool:
         """Notes which requests lost their blocks; whether these may be overwritten in this step."""
@@ -553,11 +571,12 @@ class SchedulerSide:
 
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""
-        for request_id in getattr(output, "finished_recving", None) or ():
-            if request_id in self._loading:
-                self._loading.discard(request_id)
-                self._arrived.add(request_id)
-        self._kept.difference_update(getattr(output, "finished_sending", None) or ())
+        if output.finished_recving:
+            arrived = self._loading.intersection(output.finished_recving)
+            self._loading -= arrived
+            self._arrived |= arrived
+        if output.finished_sending:
+            self._kept.difference_update(output.finished_sending)
         if self._events is not None:
             self._events.handed_over(getattr(output, "kv_cache_events", None))
         if getattr(output, "invalid_block_ids", None) or getattr(output, "failed_recving", None):

@@ -12,6 +12,7 @@ import os
 import weakref
 from typing import Any, Dict, Iterable, MutableMapping, Optional, Set, Tuple
 
+from vllm.distributed.kv_transfer.kv_connector.v1 import base
 from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorBase_V1,
     KVConnectorMetadata,
@@ -19,6 +20,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 
 from ucm.integration.vllm import compat
+from ucm.integration.vllm.metadata import IDLE
 
 
 # Worker sides of this process, by process and engine.
@@ -123,27 +125,38 @@ class UCMConnector(KVConnectorBase_V1, *compat.hybrid_bases()):  # type: ignore[
 
     def handle_preemptions(self, preempted: Any) -> None:
         """Up to 0.18 called with preempted requests alone, since then in each step with its metadata."""
-        if not _is_ours(preempted) or preempted.fences:
+        if preempted is not IDLE and (not _is_ours(preempted) or preempted.fences):
             self._worker.await_saves()
 
     def start_load_kv(self, forward_context: Any, **_: Any) -> None:
         meta = self._connector_metadata
+        if meta is IDLE and not self._worker.deferred:
+            # `step` stays None, and by it each of the calls to come knows that it has nothing to do.
+            return
         if _is_ours(meta):
             self._worker.start_load(meta)
 
+    def has_connector_metadata(self) -> bool:
+        """Asked for each layer: whether its two calls have something to do."""
+        worker = self._worker
+        return worker is not None and worker.step is not None and worker.layerwise
+
     def wait_for_layer_load(self, layer_name: str) -> None:
-        self._worker.wait_for_layer_load(layer_name)
+        if self._worker.step is not None:
+            self._worker.wait_for_layer_load(layer_name)
 
     def save_kv_layer(
         self, layer_name: str, kv_layer: Any, attn_metadata: Any, **_: Any
     ) -> None:
-        self._worker.save_layer(layer_name)
+        if self._worker.step is not None:
+            self._worker.save_layer(layer_name)
 
     def wait_for_save(self) -> None:
-        self._worker.wait_for_save()
+        if self._worker.step is not None:
+            self._worker.wait_for_save()
 
     def clear_connector_metadata(self) -> None:
-        if self._worker is not None:
+        if self._worker is not None and self._worker.step is not None:
             self._worker.end_step()
         super().clear_connector_metadata()
 
@@ -153,21 +166,21 @@ class UCMConnector(KVConnectorBase_V1, *compat.hybrid_bases()):  # type: ignore[
         return self._worker.take_finished()  # type: ignore[no-any-return]
 
     def get_transfer_results(self, finished_req_ids: Set[str]) -> Any:
-        found = super().get_transfer_results(finished_req_ids)
-        found.failed_recving.update(self._worker.take_failed())
-        return found
+        sent, received = self._worker.take_finished()
+        return base.KVConnectorTransferResults(
+            sent or set(), received or set(), self._worker.take_failed()
+        )
 
     def get_block_ids_with_load_errors(self) -> Set[int]:
         return self._worker.take_errors()  # type: ignore[no-any-return]
 
     def get_kv_connector_stats(self) -> Any:
         # vLLM 0.11.0 asks workers alone, and up to 0.23 the scheduler only when a worker had some.
-        counts = self._worker.take_counts() if self._worker is not None else {}
-        if not counts:
+        if self._worker is None or not self._worker.counts:
             return None
         from ucm.integration.vllm import stats
 
-        return stats.make(counts)
+        return stats.make(self._worker.take_counts())
 
     def get_kv_connector_kv_cache_events(self) -> Any:
         return self._worker.take_events()

@@ -39,7 +39,7 @@ class WorkerSide:
         self._kv_cache_config = kv_cache_config
         self._served = False
         # As the daemon says when it is there.
-        self._layerwise = True
+        self.layerwise = True
         self._saves_beside = False
         # Of a hybrid model's KV cache groups.
         self._rules: List[protocol.Rule] = []
@@ -67,13 +67,13 @@ class WorkerSide:
         self._sent: Set[str] = set()
         self._errors: Set[int] = set()
         self._failed: Set[str] = set()
-        # Of all ranks, told by the first one; used by the engine's thread alone.
-        self._counts: "Counter[str]" = Counter()
+        # Used by the engine's thread alone: of all ranks, told by the first one.
+        self.counts: "Counter[str]" = Counter()
         # Saves that the daemon has, for the engine's events; with the lock.
         self._handed_over: List[Tuple[int, int]] = []
         self._has_events = events.are_on(vllm_config)
-        # Of the step.
-        self._meta: Optional[UCMConnectorMetadata] = None
+        # Of the step; None of those in which nothing is to be done.
+        self.step: Optional[UCMConnectorMetadata] = None
         self._step_loads: Optional[LayerLoads] = None
         self._step_failed = False
         self._saved_layers: Set[int] = set()
@@ -81,7 +81,7 @@ class WorkerSide:
         self._loader: Optional[Copier] = None
         self._saver: Optional[Copier] = None
         # Saves of the last step; they begin with the next one, when its tokens are sampled.
-        self._deferred: List[Tuple[Fence, Callable[[], None]]] = []
+        self.deferred: List[Tuple[Fence, Callable[[], None]]] = []
         with engine.goes_on(self._log):
             self._begin()
 
@@ -147,7 +147,7 @@ class WorkerSide:
             device.write(body, exported, written)
         answer = connection.ask(protocol.OPEN_WORKER, body, protocol.OPENED_WORKER, 120.0)
         opened = protocol.read_opened(answer.body)
-        self._layerwise = bool(opened.settings & protocol.LAYERWISE)
+        self.layerwise = bool(opened.settings & protocol.LAYERWISE)
         staging = Staging(opened)
         if exported is not None and pidfd is not None and opened.plane == protocol.DEVICE_PLANE:
             staging.copies = device.Copies(connection, pidfd, self._log)
@@ -195,12 +195,12 @@ class WorkerSide:
     def start_load(self, meta: UCMConnectorMetadata) -> None:
         """Before the forward pass: loads, and what became of requests that ended."""
         self._begin_saves()
-        self._meta = meta
+        self.step = meta
         self._step_failed = False
         self._step_loads = None
         self._saved_layers.clear()
         if meta.counts and self._rank == 0:
-            self._counts.update(meta.counts)
+            self.counts.update(meta.counts)
         with self._lock:
             self._delayed.update(meta.delayed)
             for request_id in meta.delayed:
@@ -220,7 +220,7 @@ class WorkerSide:
         if not waited:
             return
         loads = self._step_loads = LayerLoads(waited, len(self._layers), self._copy_in)
-        beside = self._layerwise and self._hooks_come
+        beside = self.layerwise and self._hooks_come
         step = 1 if beside else len(self._layers)
         loader = self._loader
         loader.submit(ready, lambda: loads.run(step, loader.settle))
@@ -278,7 +278,7 @@ class WorkerSide:
                 yield wanted, unpack(blocks), unpack(slots)
 
     def wait_for_layer_load(self, name: str) -> None:
-        if self._meta is None or not self._layerwise or name not in self._through:
+        if self.step is None or not self.layerwise or name not in self._through:
             return
         self._hooks_come = True
         if self._step_loads is not None:
@@ -303,22 +303,22 @@ class WorkerSide:
     # -- saves -------------------------------------------------------------------------------------
 
     def save_layer(self, name: str) -> None:
-        if self._meta is None or not self._layerwise or name not in self._layers:
+        if self.step is None or not self.layerwise or name not in self._layers:
             return
         if self._step_loads is not None and self._step_loads.failed:
             return
         if self._saves and not self._saves_beside and self._layers[name] not in self._saved_layers:
             self._saved_layers.add(self._layers[name])
-            for save in self._meta.saves:
+            for save in self.step.saves:
                 if not self._copy_out(save, [self._layers[name]]):
                     self._step_failed = True
 
     def wait_for_save(self) -> None:
         """After the forward pass: the step's saves are due, and end before the blocks are reused."""
         self._end_loads()
-        if self._meta is None or not self._meta.saves or not self._saves or self._layout is None:
+        if self.step is None or not self.step.saves or not self._saves or self._layout is None:
             return
-        saves, failed = self._meta.saves, self._step_failed
+        saves, failed = self.step.saves, self._step_failed
         layers = [i for i in range(len(self._layers)) if i not in self._saved_layers]
         if not self._saves_beside:
             self._save(saves, layers, failed)
@@ -336,15 +336,15 @@ class WorkerSide:
                 for save in saves:
                     self._settle(save.request_id)
 
-        self._deferred.append((fence(self._device()), work))
-        if self._meta.lets_go:
+        self.deferred.append((fence(self._device()), work))
+        if self.step.lets_go:
             self.await_saves()
 
     def _begin_saves(self) -> None:
-        for ready, work in self._deferred:
+        for ready, work in self.deferred:
             assert self._saver is not None
             self._saver.submit(ready, work)
-        self._deferred.clear()
+        self.deferred.clear()
 
     def _save(
         self, saves: Sequence[Save], layers: Sequence[int], failed: bool, saver: Optional[Copier] = None
@@ -387,7 +387,7 @@ class WorkerSide:
 
     def end_step(self) -> None:
         self._end_loads()
-        self._meta = None
+        self.step = None
 
     # -- what the engine asks ----------------------------------------------------------------------
 
@@ -403,8 +403,10 @@ class WorkerSide:
 
     def take_finished(self) -> "tuple[Optional[Set[str]], Optional[Set[str]]]":
         """Ids of requests whose blocks may be freed, and of those whose load has ended."""
+        if self.step is None and not self._sent and not self._received:
+            return None, None
         with self._ended:
-            if self._meta is not None and self._meta.empty and (self._loading or self._delayed):
+            if self.step is not None and self.step.empty and (self._loading or self._delayed):
                 # The engine would ask again at once.
                 self._ended.wait_for(lambda: self._sent or self._received, EMPTY_STEP_SECONDS)
             sent, received = self._sent, self._received
@@ -413,21 +415,23 @@ class WorkerSide:
 
     def take_errors(self) -> Set[int]:
         """The engine's blocks that could not be loaded."""
+        if not self._errors:
+            return set()
         with self._lock:
             errors, self._errors = self._errors, set()
         return errors
 
     def take_failed(self) -> Set[str]:
         """Ids of requests whose load has failed, and that are not told by their blocks."""
+        if not self._failed:
+            return set()
         with self._lock:
             failed, self._failed = self._failed, set()
         return failed
 
     def take_counts(self) -> Dict[str, int]:
         """What was counted since the last call, by name."""
-        if not self._counts:
-            return {}
-        counts, self._counts = dict(self._counts), Counter()
+        counts, self.counts = dict(self.counts), Counter()
         return counts
 
     def take_events(self) -> Any:
