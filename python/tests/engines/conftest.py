@@ -62,7 +62,7 @@ def mode(request, daemon):
 @pytest.fixture
 def engine(tmp_path, model):
     """Makes engines: `engine(scenario, daemon)`; see `vllm_engine.Forked`."""
-    from vllm_engine import Forked
+    from vllm_engine import ROOM, Forked
 
     made = []
 
@@ -72,7 +72,8 @@ def engine(tmp_path, model):
         if daemon is not None:
             transfer = daemon.transfer(**extra)
         log = tmp_path / f"engine-{len(made)}.log"
-        made.append(Forked(scenario, log, transfer, **{"model": model, **more}))
+        own = {} if "model" in more else {"model": model, "num_gpu_blocks_override": ROOM}
+        made.append(Forked(scenario, log, transfer, **{**own, **more}))
         return made[-1]
 
     yield make

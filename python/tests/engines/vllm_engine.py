@@ -19,6 +19,8 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 BLOCK = 128
+# Blocks, more than all prompts of a test need: a GiB takes long to fill with zeros at each start.
+ROOM = 256
 
 
 def preload():
