@@ -39,6 +39,8 @@ def preload():
             __import__(module)
         except ImportError:
             pass
+    if (0, 18) <= version() < (0, 26):
+        keep_in_one_process()
     try:
         from vllm.model_executor.models import registry
 
@@ -46,6 +48,21 @@ def preload():
             registry._run_in_subprocess = lambda function: function()
     except ImportError:
         pass
+
+
+def keep_in_one_process():
+    """As later versions do without an engine process: what a test changes here is not changed in a worker."""
+    from vllm.platforms.cpu import CpuPlatform
+
+    check = CpuPlatform.check_and_update_config
+    if check.__name__ != "checked":
+
+        def checked(config):
+            check(config)
+            if config.parallel_config.world_size == 1:
+                config.parallel_config.distributed_executor_backend = "uni"
+
+        CpuPlatform.check_and_update_config = staticmethod(checked)
 
 
 def version():
