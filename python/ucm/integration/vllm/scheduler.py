@@ -130,7 +130,7 @@ class SchedulerSide:
         count = found.tokens if self._loads and not state.is_computed else 0
         if count == 0:
             return 0, False
-        if not self._asynchronous:
+        if not self._loads_beside(request):
             return count, False
         if self._rules:
             # All of it or nothing: a hit cannot end elsewhere.
@@ -138,6 +138,15 @@ class SchedulerSide:
         count = len(found.slots) * self._tokens
         # The scheduler takes the last token of a full hit back itself.
         return min(count, request.num_tokens - computed), True
+
+    def _loads_beside(self, request: Any) -> bool:
+        """Whether a request is loaded beside the engine's steps.
+
+        One that was preempted would be a new one to vLLM up to 0.13, and lose the tokens that it has
+        generated (0.14 is not told apart).
+        """
+        resumes = self._features.fences_preemptions or request.num_tokens == request.num_prompt_tokens
+        return self._asynchronous and bool(resumes)
 
     def _state(self, request: Any) -> Request:
         state = self._requests.get(request.request_id)
@@ -317,12 +326,13 @@ class SchedulerSide:
                 for table in state.tables
             ]
         self._take(found.hold, count)
+        beside = self._loads_beside(request)
         one, *more = [packed(pairs) for pairs in parts] or [(b"", b"")]
         self._step_loads.append(
-            Load(request.request_id, found.hold, generation, self._asynchronous, *one, tuple(more))
+            Load(request.request_id, found.hold, generation, beside, *one, tuple(more))
         )
         self._count("loaded_blocks", min(wanted, count))
-        if self._asynchronous:
+        if beside:
             self._loading.add(request.request_id)
         # The promise is used up; a preempted request asks again.
         state.asked = None
