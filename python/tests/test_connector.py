@@ -176,6 +176,22 @@ def test_a_prompt_is_sent_once_however_often_it_is_asked_for(side, connection):
 
 
 @deferred
+@pytest.mark.parametrize("generated", [0, 1])
+@pytest.mark.parametrize("keeps", [False, True], ids=["forgets", "keeps"])
+def test_a_preempted_request_is_loaded_in_its_step_where_vllm_forgets_what_it_generated(
+    side, connection, generated, keeps
+):
+    side._features = side._features._replace(fences_preemptions=keeps)
+    asked = request()
+    asked.num_prompt_tokens -= generated
+    beside = keeps or generated == 0
+    assert ask(side, connection, asked, [3, 4])[1] == (32, beside)
+    side.allocated(asked, blocks(5, 6, 7), 32)
+    (load,) = side.build_meta(output()).loads
+    assert load.asynchronous is beside
+
+
+@deferred
 def test_another_number_of_computed_tokens_is_asked_for_without_the_tokens(side, connection):
     ask(side, connection, request(), [3, 4])
     _, second = ask(side, connection, request(), [4], computed=16)
