@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 from ucm import layout as layouts
-from ucm import staging
+from ucm import memory, staging
 from ucm.protocol import Opened
 from ucm.staging import Staging
 
@@ -219,6 +219,21 @@ def test_blocks_come_back_as_they_went(tmp_path, monkeypatch, form, on_host):
     for block in range(B):
         right = block_bytes(source, came[block]) if block in came else before[block]
         assert torch.equal(block_bytes(target, block), right), block
+
+
+@pytest.mark.parametrize("copiers", [1, 2, 3, 4])
+def test_copies_by_several_threads_are_the_same(tmp_path, monkeypatch, copiers):
+    monkeypatch.setattr(memory, "_COPIERS", copiers)
+    monkeypatch.setattr(memory, "_COPIER_BYTES", 1)
+    source, target = (
+        layouts.find({NAMES[i]: classic(first + i) for i in range(3)}, B, False) for first in (0, 50)
+    )
+    blocks = list(range(B))
+    slots = Staging(segment(tmp_path, source, B))
+    slots.save(source, range(3), blocks[::-1], blocks)
+    slots.load(target, range(3), blocks[::-1], blocks)
+    assert all(torch.equal(block_bytes(source, b), block_bytes(target, b)) for b in blocks)
+    slots.load(target, range(3), [], [])
 
 
 @pytest.mark.parametrize("slot, block", [(9, 0), (-1, 0), (0, B), (0, -1)])

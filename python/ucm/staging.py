@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
 from ucm.device import Copies
 from ucm.layout import KvLayout
+from ucm.memory import Move, move
 from ucm.protocol import Opened
 from ucm.segment import Segment
 
@@ -46,6 +46,7 @@ class Staging:
         if self._by_daemon(save, layers, slots, blocks):
             return
         addresses = [self._segment.address(slot) for slot in slots]
+        moves: List[Move] = []
         for piece, offset in _pieces(layout, layers):
             if not _on_host(piece):
                 self._by_torch(save, piece, offset, slots, blocks)
@@ -53,10 +54,8 @@ class Staging:
             length = piece.shape[1]
             for address, theirs in zip(addresses, _addresses(piece, blocks)):
                 ours = address + offset
-                if save:
-                    ctypes.memmove(ours, theirs, length)
-                else:
-                    ctypes.memmove(theirs, ours, length)
+                moves.append((ours, theirs, length) if save else (theirs, ours, length))
+        move(moves)
 
     def _by_torch(
         self, save: bool, piece: torch.Tensor, offset: int, slots: List[int], blocks: List[int]
