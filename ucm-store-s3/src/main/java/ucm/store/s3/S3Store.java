@@ -34,18 +34,18 @@ import ucm.api.config.StoreConfig;
 import ucm.store.s3.admin.BucketDirectories;
 import ucm.store.s3.block.BlockDump;
 import ucm.store.s3.block.BlockLoad;
+import ucm.store.s3.block.BlockLookup;
 import ucm.store.s3.block.BlockRefresh;
+import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.block.Drafts;
+import ucm.store.s3.block.KnownBlocks;
 import ucm.store.s3.block.Moves;
 import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.block.S3Metrics;
-import ucm.store.s3.capacity.BucketCollector;
 import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
-import ucm.store.s3.lookup.BlockLookup;
-import ucm.store.s3.lookup.KnownBlocks;
 
 /**
  * Keeps blocks as objects of a bucket, one per block, for engines of more than one machine. A last stage, for

@@ -21,9 +21,9 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.store.s3.block.BlockRefresh;
+import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.block.ObjectFormat;
-import ucm.store.s3.capacity.BucketCollector;
-import ucm.store.s3.capacity.ObjectList;
+import ucm.store.s3.client.ObjectList;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.StoreFixture;
 

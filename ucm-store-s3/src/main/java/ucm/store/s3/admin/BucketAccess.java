@@ -5,11 +5,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.function.Predicate;
 import ucm.api.StoreException;
-import ucm.store.s3.capacity.ObjectList;
-import ucm.store.s3.capacity.ObjectList.Listed;
 import ucm.store.s3.client.ClientSettings;
 import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
+import ucm.store.s3.client.ObjectList;
+import ucm.store.s3.client.ObjectList.Listed;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
 

@@ -17,9 +17,8 @@ import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
 import ucm.api.admin.WholeBlocks;
 import ucm.store.file.format.StoredFooter;
-import ucm.store.s3.block.WholeObject;
-import ucm.store.s3.capacity.BucketCollector;
-import ucm.store.s3.capacity.ObjectList.Listed;
+import ucm.store.s3.block.BucketCollector;
+import ucm.store.s3.client.ObjectList.Listed;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
 

@@ -34,10 +34,9 @@ import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.admin.BucketBlocks.BlockObject;
 import ucm.store.s3.admin.BucketBlocks.Reading;
-import ucm.store.s3.block.WholeObject;
-import ucm.store.s3.capacity.BucketCollector;
-import ucm.store.s3.capacity.ObjectList;
+import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.client.ClientSettings;
+import ucm.store.s3.client.ObjectList;
 import ucm.store.s3.client.ObjectRequest;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The administration of a bucket: what lies below a prefix, whether it is whole, and room. An address and
- * settings go in, records come out, without an open store.
+ * The administration of a bucket: what lies below a prefix, whole objects of any layout, whether they are
+ * unharmed, and room. An address and settings go in, records come out, without an open store.
  */
 package ucm.store.s3.admin;

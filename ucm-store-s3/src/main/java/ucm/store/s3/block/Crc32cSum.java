@@ -4,13 +4,13 @@ package ucm.store.s3.block;
  * The CRC32C of bytes put together from those of their parts, so that no byte is read twice. What so many more
  * bytes do to a CRC is a linear map over its bits, here a matrix with a column for each bit.
  */
-final class Crc32cSum {
+public final class Crc32cSum {
 
   private static final int POLYNOMIAL = 0x82F6_3B78;
   private final int[] columns;
 
   /** Parts of one length in bytes. */
-  Crc32cSum(long length) {
+  public Crc32cSum(long length) {
     int[] result = new int[Integer.SIZE];
     int[] power = new int[Integer.SIZE];
     for (int bit = 0; bit < Integer.SIZE; bit++) {
@@ -26,7 +26,7 @@ final class Crc32cSum {
   }
 
   /** The CRC32C of what has one, and a part of the length after it. */
-  int then(int before, int part) {
+  public int then(int before, int part) {
     return times(columns, before) ^ part;
   }
 

@@ -34,10 +34,10 @@ public final class ObjectFormat {
   /** Of the 2 KiB that metadata may have, what the checksums do not need is left for the rest. */
   public static final int MOST_SHARDS = 350;
 
-  static final String METADATA = "x-amz-meta-ucm";
+  public static final String METADATA = "x-amz-meta-ucm";
   private static final String VERSION = "1";
   private static final int FIELDS = 5;
-  static final int FOLDER_DIGITS = 3;
+  public static final int FOLDER_DIGITS = 3;
   private static final HexFormat HEX = HexFormat.of();
 
   private final BlockLayout layout;
@@ -73,7 +73,7 @@ public final class ObjectFormat {
     return crcOf(sizes.array());
   }
 
-  static int crcOf(byte[] bytes) {
+  public static int crcOf(byte[] bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes);
     return (int) crc.getValue();
@@ -107,7 +107,7 @@ public final class ObjectFormat {
   }
 
   /** The same for a layout of which only the checksum is known. */
-  static String metadata(String layoutCrc, long high, long low, byte[] crcs) {
+  public static String metadata(String layoutCrc, long high, long low, byte[] crcs) {
     String before =
         String.join(
             ":",
@@ -151,7 +151,7 @@ public final class ObjectFormat {
   }
 
   /** Whether an answer has no metadata at all, so that only the footer can say what the object is. */
-  static boolean isBare(ObjectReply reply) {
+  public static boolean isBare(ObjectReply reply) {
     return reply.header(METADATA).isEmpty();
   }
 

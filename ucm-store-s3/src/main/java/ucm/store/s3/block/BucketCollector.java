@@ -1,4 +1,4 @@
-package ucm.store.s3.capacity;
+package ucm.store.s3.block;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -18,8 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
-import ucm.store.s3.capacity.ObjectList.Listed;
 import ucm.store.s3.client.ObjectClient;
+import ucm.store.s3.client.ObjectList;
+import ucm.store.s3.client.ObjectList.Listed;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
 import ucm.store.s3.client.ObjectRequest.Source;

@@ -1,4 +1,4 @@
-package ucm.store.s3.block;
+package ucm.store.s3.admin;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -9,6 +9,8 @@ import java.util.zip.CRC32C;
 import ucm.api.BlockIds;
 import ucm.api.admin.StoredLayout;
 import ucm.store.file.format.StoredFooter;
+import ucm.store.s3.block.Crc32cSum;
+import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
 

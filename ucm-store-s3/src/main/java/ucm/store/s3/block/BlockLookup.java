@@ -1,4 +1,4 @@
-package ucm.store.s3.lookup;
+package ucm.store.s3.block;
 
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -10,8 +10,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
-import ucm.store.s3.block.ObjectFormat;
-import ucm.store.s3.block.S3Metrics;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;

@@ -1,4 +1,4 @@
-package ucm.store.s3.lookup;
+package ucm.store.s3.block;
 
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
-import ucm.store.s3.block.Moves;
 
 /**
  * Blocks that this process stored or loaded a moment ago, so that they need not be asked for; and those that it

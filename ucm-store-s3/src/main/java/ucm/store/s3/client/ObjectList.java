@@ -1,4 +1,4 @@
-package ucm.store.s3.capacity;
+package ucm.store.s3.client;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -14,9 +14,6 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.api.StoreException;
-import ucm.store.s3.client.ObjectClient;
-import ucm.store.s3.client.ObjectReply;
-import ucm.store.s3.client.ObjectRequest;
 import ucm.store.s3.client.ObjectRequest.Method;
 import ucm.store.s3.client.ObjectRequest.Source;
 
