@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
@@ -105,24 +104,21 @@ record S3Config(
           .doc("Memory for blocks that come shard by shard, until they are whole and stored.");
 
   static final List<ConfigKey<?>> KEYS =
-      Stream.concat(
-              Stream.of(
-                  ENDPOINTS,
-                  BUCKET,
-                  PREFIX,
-                  REGION,
-                  PATH_STYLE,
-                  CA_FILE,
-                  PLAINTEXT,
-                  CAPACITY_GB,
-                  CONCURRENCY,
-                  FIRST_BYTE_MS,
-                  KNOWN_S,
-                  LOOKUP,
-                  DRAFT_MB,
-                  CommonKeys.RUNNING_QUEUE_DEPTH),
-              CommonKeys.with().stream())
-          .toList();
+      CommonKeys.with(
+          ENDPOINTS,
+          BUCKET,
+          PREFIX,
+          REGION,
+          PATH_STYLE,
+          CA_FILE,
+          PLAINTEXT,
+          CAPACITY_GB,
+          CONCURRENCY,
+          FIRST_BYTE_MS,
+          KNOWN_S,
+          LOOKUP,
+          DRAFT_MB,
+          CommonKeys.RUNNING_QUEUE_DEPTH);
 
   private static final Pattern BUCKET_NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{2,62}");
   private static final Pattern PREFIX_NAME = Pattern.compile("[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*");

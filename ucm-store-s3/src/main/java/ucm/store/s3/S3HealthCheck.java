@@ -34,10 +34,8 @@ public final class S3HealthCheck implements HealthCheck {
 
   @Override
   public List<Finding> run(StoreConfig config, List<String> stages) {
-    if (!stages.contains("S3")) {
-      return List.of();
-    }
-    Optional<ClientSettings> settings = S3Config.client(config, Optional.empty());
+    Optional<ClientSettings> settings =
+        stages.contains("S3") ? S3Config.client(config, Optional.empty()) : Optional.empty();
     if (settings.isEmpty()) {
       return List.of();
     }
@@ -51,20 +49,22 @@ public final class S3HealthCheck implements HealthCheck {
     }
   }
 
-  private static final class Run {
-    private final ObjectClient client;
-    private final StoreConfig config;
-    private final long nanos;
-    private final String bucket;
-    private final String key;
-    private final List<Finding> found = new ArrayList<>();
+  private record Run(
+      ObjectClient client,
+      StoreConfig config,
+      long nanos,
+      String bucket,
+      String key,
+      List<Finding> found) {
 
     Run(ObjectClient client, ClientSettings settings, StoreConfig config) {
-      this.client = client;
-      this.config = config;
-      this.nanos = 4 * settings.firstByteNanos();
-      this.bucket = settings.bucket() + " at " + settings.endpoints().getFirst();
-      this.key = config.get(S3Config.PREFIX) + "/doctor-" + UUID.randomUUID();
+      this(
+          client,
+          config,
+          4 * settings.firstByteNanos(),
+          settings.bucket() + " at " + settings.endpoints().getFirst(),
+          config.get(S3Config.PREFIX) + "/doctor-" + UUID.randomUUID(),
+          new ArrayList<>());
     }
 
     List<Finding> findings() {
@@ -77,13 +77,12 @@ public final class S3HealthCheck implements HealthCheck {
       found.add(Finding.ok("bucket " + bucket, "answers"));
       if (right("s3:PutObject", put(Map.of(METADATA, "doctor")))) {
         ObjectReply again = put(Map.of("If-None-Match", "*"));
-        found.add(
-            again.isPresent()
-                ? Finding.ok("If-None-Match", "keeps a block from being stored twice")
-                : Finding.warning(
-                    "If-None-Match",
-                    again.describe(),
-                    "nothing: blocks that two engines store at a time are stored twice"));
+        judge(
+            again.isPresent(),
+            "If-None-Match",
+            "keeps a block from being stored twice",
+            again.describe(),
+            "nothing: blocks that two engines store at a time are stored twice");
         read();
         right("s3:DeleteObject", send(ObjectRequest.delete(key)));
       }
@@ -93,6 +92,10 @@ public final class S3HealthCheck implements HealthCheck {
           send(ObjectRequest.ask("list-type=2&max-keys=1&prefix=" + prefix, bytes -> {})));
       oldBlocks();
       return found;
+    }
+
+    private void judge(boolean good, String what, String found, String otherwise, String advice) {
+      this.found.add(good ? Finding.ok(what, found) : Finding.warning(what, otherwise, advice));
     }
 
     private ObjectReply send(ObjectRequest request) {
@@ -129,49 +132,41 @@ public final class S3HealthCheck implements HealthCheck {
     }
 
     private void clock(ObjectReply reply) {
-      Optional<Instant> theirs = reply.time("date");
       if (reply.end() != ObjectReply.End.ANSWERED) {
         return;
       }
-      Duration skew = Duration.between(Instant.now(), theirs.orElseGet(Instant::now));
-      found.add(
+      Optional<Instant> theirs = reply.time("date");
+      Duration skew = Duration.between(Instant.now(), theirs.orElse(Instant.EPOCH));
+      judge(
+          skew.abs().compareTo(MOST_SKEW) <= 0,
+          "clock",
+          "is the server's",
           theirs.isEmpty()
-              ? Finding.warning("clock", "the server does not tell its time", "")
-              : skew.abs().compareTo(MOST_SKEW) <= 0
-                  ? Finding.ok("clock", "is the server's")
-                  : Finding.warning(
-                      "clock",
-                      "differs from the server's by " + skew.toSeconds() + " s",
-                      "set it: what is signed at another time is refused, by most servers after 15"
-                          + " min"));
+              ? "the server does not tell its time"
+              : "differs from the server's by " + skew.toSeconds() + " s",
+          "set it: what is signed at another time is refused, by most servers after 15 min");
     }
 
     /** Who removes old blocks: a rule of the bucket, or the collector, which needs a lease. */
     private void oldBlocks() {
       ObjectReply rules = send(ObjectRequest.ask("lifecycle", bytes -> {}));
       double capacity = config.get(S3Config.CAPACITY_GB);
-      if (rules.ok()) {
-        found.add(Finding.ok("old blocks", "the bucket has lifecycle rules"));
-      } else if (capacity == 0) {
-        found.add(
-            Finding.warning(
-                "old blocks",
-                rules.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + rules.describe(),
-                "set a rule that removes objects below s3_prefix, or s3_capacity_gb: nothing"
-                    + " else does"));
-      } else {
-        found.add(
-            Finding.ok("old blocks", "the oldest are removed beyond s3_capacity_gb " + capacity));
-      }
+      judge(
+          rules.ok() || capacity > 0,
+          "old blocks",
+          rules.ok()
+              ? "the bucket has lifecycle rules"
+              : "the oldest are removed beyond s3_capacity_gb " + capacity,
+          rules.isMissing() ? "no lifecycle rule" : "lifecycle rules: " + rules.describe(),
+          "set a rule that removes objects below s3_prefix, or s3_capacity_gb: nothing else does");
       if (capacity > 0) {
         ObjectReply other = put(Map.of("If-Match", "0123456789abcdef0123456789abcdef"));
-        found.add(
-            other.isPresent() || other.isMissing()
-                ? Finding.ok("If-Match", "lets one engine at a time remove old blocks")
-                : Finding.warning(
-                    "If-Match",
-                    other.describe(),
-                    "nothing: several engines may remove the same old blocks"));
+        judge(
+            other.isPresent() || other.isMissing(),
+            "If-Match",
+            "lets one engine at a time remove old blocks",
+            other.describe(),
+            "nothing: several engines may remove the same old blocks");
         send(ObjectRequest.delete(key));
       }
     }

@@ -9,10 +9,10 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -36,11 +36,12 @@ import ucm.store.s3.block.BlockDump;
 import ucm.store.s3.block.BlockLoad;
 import ucm.store.s3.block.BlockLookup;
 import ucm.store.s3.block.BlockRefresh;
+import ucm.store.s3.block.Bucket;
 import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.block.Drafts;
 import ucm.store.s3.block.KnownBlocks;
-import ucm.store.s3.block.Moves;
 import ucm.store.s3.block.ObjectFormat;
+import ucm.store.s3.block.RequestWindow;
 import ucm.store.s3.block.S3Metrics;
 import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
@@ -64,19 +65,11 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
   private static final Duration REFRESH_AFTER = Duration.ofHours(1);
   private static final Duration LEASE = Duration.ofMinutes(10);
 
-  private record OpenBucket(
-      ObjectClient client,
-      ObjectFormat format,
-      KnownBlocks known,
-      S3Metrics metrics,
-      BlockLookup lookup,
-      Moves moves,
-      Executor workers,
-      Drafts drafts,
-      ScheduledExecutorService background) {}
+  private record OpenStore(
+      Bucket bucket, BlockLookup lookup, Drafts drafts, ScheduledExecutorService collector) {}
 
   private @Nullable S3Config config;
-  private volatile @Nullable OpenBucket bucket;
+  private volatile @Nullable OpenStore opened;
 
   /** A store that is not configured. */
   public S3Store() {}
@@ -134,54 +127,41 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
         new CrtObjectClient(told.client(), newThreads("timer"), context.nanoClock());
     try {
       requireBucket(client, told);
-      ObjectFormat format = new ObjectFormat(layout(), told.prefix());
-      KnownBlocks known = new KnownBlocks(told.knownNanos(), context.nanoClock());
-      BlockLookup lookup =
-          new BlockLookup(client, format, known, metrics, timeout().toNanos(), told.searches());
+      boolean bounded = told.capacityBytes() > 0;
       int processors = Runtime.getRuntime().availableProcessors();
-      Executor workers = newWorkers("worker", Math.clamp(processors, 1, MOST_WORKERS));
-      Moves moves =
-          Moves.of(
+      Bucket bucket =
+          new Bucket(
               client,
-              format,
-              known,
+              new ObjectFormat(layout(), told.prefix()),
+              new KnownBlocks(told.knownNanos(), context.nanoClock()),
               metrics,
-              told.concurrency(),
-              workers,
+              new RequestWindow(told.concurrency()),
+              newWorkers("worker", Math.clamp(processors, 1, MOST_WORKERS)),
               context.nanoClock(),
-              told.capacityBytes() == 0
-                  ? BlockRefresh.NONE
-                  : new BlockRefresh(told.client().bucket(), REFRESH_ONE_IN, REFRESH_AFTER));
-      Drafts drafts =
-          new Drafts(
-              moves,
-              told.draftBytes(),
-              timeout().toNanos(),
-              (id, why) -> dumpFailed(id.high(0), id.low(0), why));
+              new BlockRefresh(told.client().bucket(), bounded ? REFRESH_ONE_IN : 0, REFRESH_AFTER),
+              new AtomicBoolean(true));
       context
           .metrics()
           .gauge("s3_shut_endpoints", "Endpoints that are not asked", client::shutEndpoints);
-      context.metrics().gauge("s3_window_requests", "Moves that may be under way", moves::width);
-      ScheduledExecutorService background =
+      context
+          .metrics()
+          .gauge("s3_window_requests", "Moves that may be under way", bucket.window()::width);
+      ScheduledExecutorService collector =
           Executors.newSingleThreadScheduledExecutor(newThreads("collector"));
-      if (told.capacityBytes() > 0) {
-        new BucketCollector(
-                client,
-                told.prefix(),
-                told.capacityBytes(),
-                LEASE,
-                timeout().toNanos(),
-                () -> known.storedBlocks() * format.objectSize(),
-                id -> {
-                  known.removed(id);
-                  metrics.collectedBlocks.increment();
-                },
-                context.nanoClock())
-            .start(background);
+      if (bounded) {
+        new BucketCollector(bucket, told.prefix(), told.capacityBytes(), LEASE, timeout().toNanos())
+            .start(collector);
       }
-      bucket =
-          new OpenBucket(
-              client, format, known, metrics, lookup, moves, workers, drafts, background);
+      opened =
+          new OpenStore(
+              bucket,
+              new BlockLookup(bucket, timeout().toNanos(), told.searches()),
+              new Drafts(
+                  bucket,
+                  told.draftBytes(),
+                  timeout().toNanos(),
+                  (id, why) -> dumpFailed(id.high(0), id.low(0), why)),
+              collector);
     } catch (RuntimeException | Error e) {
       client.close(timeout());
       throw e;
@@ -206,31 +186,31 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
     }
   }
 
-  private OpenBucket bucket() {
-    return Objects.requireNonNull(bucket);
+  private OpenStore opened() {
+    return Objects.requireNonNull(opened);
   }
 
   @Override
   protected BitSet doLookup(BlockIds ids) {
-    return ids.isEmpty() ? new BitSet() : bucket().lookup.lookup(ids);
+    return ids.isEmpty() ? new BitSet() : opened().lookup.lookup(ids);
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
     requireOpen();
-    return bucket().lookup.lookupPrefix(ids);
+    return opened().lookup.lookupPrefix(ids);
   }
 
   @Override
   public BitSet lookupKnown(BlockIds ids) {
     requireOpen();
-    return bucket().lookup.known(ids);
+    return opened().lookup.known(ids);
   }
 
   @Override
   public BitSet durable(BlockIds ids) {
     requireOpen();
-    return bucket().lookup.durable(ids);
+    return opened().lookup.durable(ids);
   }
 
   @Override
@@ -241,16 +221,16 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
   @Override
   public BitSet remove(BlockIds ids) {
     requireOpen();
-    OpenBucket now = bucket();
+    Bucket bucket = opened().bucket;
     BitSet gone = new BitSet();
     List<CompletableFuture<ObjectReply>> replies =
         IntStream.range(0, ids.size())
-            .mapToObj(i -> now.format.key(ids.high(i), ids.low(i)))
-            .map(key -> now.client.send(ObjectRequest.delete(key), timeout().toNanos()))
+            .mapToObj(i -> bucket.format().key(ids.high(i), ids.low(i)))
+            .map(key -> bucket.client().send(ObjectRequest.delete(key), timeout().toNanos()))
             .toList();
     for (int i = 0; i < ids.size(); i++) {
       ObjectReply reply = replies.get(i).join();
-      now.known.removed(ids.slice(i, i + 1));
+      bucket.known().removed(ids.slice(i, i + 1));
       gone.set(i, reply.ok() || reply.isMissing());
     }
     return gone;
@@ -258,44 +238,38 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
 
   @Override
   protected void doLoad(TransferTask task) {
-    OpenBucket now = bucket();
     Transfer transfer = task.transfer();
-    int from = 0;
-    while (from < transfer.shardCount()) {
+    int end;
+    for (int from = 0; from < transfer.shardCount(); from = end) {
       // One request asks for a range.
-      int end = endOfBlock(transfer, from, true);
-      new BlockLoad(now.moves, task, from, end - from).start();
-      from = end;
+      end = endOfBlock(transfer, from, true);
+      new BlockLoad(opened().bucket, task, from, end - from).start();
     }
   }
 
   @Override
   protected void doDump(TransferTask task) {
-    OpenBucket now = bucket();
-    Transfer transfer = task.transfer();
-    int from = 0;
-    while (from < transfer.shardCount()) {
-      int end = endOfBlock(transfer, from, false);
-      dumpRun(now, task, from, end);
-      from = end;
+    int end;
+    for (int from = 0; from < task.transfer().shardCount(); from = end) {
+      end = endOfBlock(task.transfer(), from, false);
+      dumpRun(opened(), task, from, end);
     }
   }
 
-  private void dumpRun(OpenBucket now, TransferTask task, int from, int end) {
+  private static void dumpRun(OpenStore now, TransferTask task, int from, int end) {
     BlockIds id = task.transfer().ids().slice(from, from + 1);
-    if (now.known.has(id)) {
-      now.metrics.presentBlocks.increment();
+    if (now.bucket.known().has(id)) {
+      now.bucket.metrics().presentBlocks.increment();
       for (int shard = from; shard < end; shard++) {
         if (task.begin(shard)) {
           task.ok(shard);
         }
       }
     } else if (hasAllShards(task.transfer(), from, end)) {
-      new BlockDump(now.moves, task, from, end - from, () -> now.drafts.drop(id)).start();
+      new BlockDump(now.bucket, task, from, end - from, () -> now.drafts.drop(id)).start();
     } else {
       for (int shard = from; shard < end; shard++) {
-        int one = shard;
-        now.workers.execute(() -> now.drafts.add(task, one));
+        now.drafts.add(task, shard);
       }
     }
   }
@@ -325,15 +299,15 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
   @Override
   protected void doFlush(long lastTask, Duration timeout, Set<BlockIds> pending)
       throws InterruptedException {
-    OpenBucket now = bucket();
     Set<BlockIds> left = new HashSet<>();
-    now.drafts.flush(timeout, left);
+    opened().drafts.flush(timeout, left);
     // A block of which some shards came may have been stored whole meanwhile.
     List<BlockIds> ids = List.copyOf(left);
-    BitSet whole = now.lookup.durable(BlockIds.ofHex(ids.stream().map(id -> id.hex(0)).toList()));
+    BitSet whole =
+        opened().lookup.durable(BlockIds.ofHex(ids.stream().map(id -> id.hex(0)).toList()));
     for (int i = 0; i < ids.size(); i++) {
       if (whole.get(i)) {
-        now.drafts.drop(ids.get(i));
+        opened().drafts.drop(ids.get(i));
       } else {
         pending.add(ids.get(i));
       }
@@ -342,16 +316,16 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
 
   @Override
   protected void countFailedDump() {
-    OpenBucket now = bucket;
+    OpenStore now = opened;
     if (now != null) {
-      now.metrics.failedBlocks.increment();
+      now.bucket.metrics().failedBlocks.increment();
     }
   }
 
   @Override
   protected void doClose() {
-    OpenBucket now = bucket();
-    now.background.shutdownNow();
+    OpenStore now = opened();
+    now.collector.shutdownNow();
     try {
       Set<BlockIds> left = new HashSet<>();
       // Half of what is left is for requests to be aborted.
@@ -363,7 +337,7 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
       Thread.currentThread().interrupt();
     }
     long least = TimeUnit.SECONDS.toNanos(1);
-    now.client.close(Duration.ofNanos(Math.max(least, timeToClose().toNanos())));
+    now.bucket.client().close(Duration.ofNanos(Math.max(least, timeToClose().toNanos())));
     now.drafts.close();
   }
 }

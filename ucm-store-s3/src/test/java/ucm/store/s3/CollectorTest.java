@@ -4,12 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -21,10 +20,15 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.store.s3.block.BlockRefresh;
+import ucm.store.s3.block.Bucket;
 import ucm.store.s3.block.BucketCollector;
+import ucm.store.s3.block.KnownBlocks;
 import ucm.store.s3.block.ObjectFormat;
+import ucm.store.s3.block.RequestWindow;
+import ucm.store.s3.block.S3Metrics;
 import ucm.store.s3.client.ObjectList;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.RecordingMetrics;
 import ucm.testkit.StoreFixture;
 
 /** What {@code s3_capacity_gb} keeps, on both servers. */
@@ -40,7 +44,8 @@ final class CollectorTest {
 
   private final String prefix = "c/" + UUID.randomUUID();
   private final ObjectFormat format = new ObjectFormat(LAYOUT, prefix);
-  private final List<BlockIds> removed = new ArrayList<>();
+  private final KnownBlocks known = new KnownBlocks(LONG.toNanos(), System::nanoTime);
+  private final RecordingMetrics collected = new RecordingMetrics();
   @AutoClose private final StoreFixture stores = new StoreFixture(LAYOUT);
 
   @BeforeAll
@@ -54,15 +59,18 @@ final class CollectorTest {
   }
 
   private BucketCollector collector(RawObjects objects, int blocks, Duration lease) {
-    return new BucketCollector(
-        objects.client,
-        prefix,
-        blocks * format.objectSize(),
-        lease,
-        NANOS,
-        () -> 0,
-        removed::add,
-        System::nanoTime);
+    Bucket bucket =
+        new Bucket(
+            objects.client,
+            format,
+            known,
+            new S3Metrics(collected),
+            new RequestWindow(1),
+            Runnable::run,
+            System::nanoTime,
+            new BlockRefresh("", 0, LONG),
+            new AtomicBoolean());
+    return new BucketCollector(bucket, prefix, blocks * format.objectSize(), lease, NANOS);
   }
 
   private String key(BlockIds id) {
@@ -94,7 +102,7 @@ final class CollectorTest {
       assertThat(second.collect()).as("the first has the lease").isZero();
       BucketCollector third = collector(objects, 4, Duration.ZERO);
       assertThat(third.collect()).as("the lease was not renewed").isEqualTo(5);
-      assertThat(removed).hasSize(5).containsAll(List.of(old.slice(0, 1), old.slice(3, 4)));
+      assertThat(collected.count("s3_collected_blocks")).isEqualTo(5);
       assertThat(store.durable(old).cardinality()).isZero();
       assertThat(store.durable(young).cardinality()).isEqualTo(3);
       assertThat(objects.head(prefix + "/of-another").ok()).isTrue();

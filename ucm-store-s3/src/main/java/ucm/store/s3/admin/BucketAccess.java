@@ -102,17 +102,8 @@ final class BucketAccess implements AutoCloseable {
    * @param visitor returns whether it wants another one
    */
   void list(String prefix, Predicate<Listed> visitor) {
-    ObjectList list = new ObjectList(client, prefix, nanos);
-    String after = "";
     try {
-      for (List<Listed> page = list.page(after); !page.isEmpty(); page = list.page(after)) {
-        for (Listed one : page) {
-          if (!visitor.test(one)) {
-            return;
-          }
-        }
-        after = page.getLast().key();
-      }
+      var _ = new ObjectList(client, prefix, nanos).each(visitor);
     } catch (StoreException e) {
       throw failed(e);
     }

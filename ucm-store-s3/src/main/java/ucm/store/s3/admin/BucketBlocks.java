@@ -18,6 +18,7 @@ import ucm.api.admin.StoredLayout;
 import ucm.api.admin.WholeBlocks;
 import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.block.BucketCollector;
+import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.client.ObjectList.Listed;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
@@ -148,7 +149,7 @@ final class BucketBlocks implements WholeBlocks {
     for (Listed entry : present().getOrDefault(block.id(), List.of())) {
       if (entry.size() == objectSize(layout)) {
         ObjectReply reply = bucket.send(ObjectRequest.head(entry.key()));
-        if (reply.objectSize() == entry.size() && reply.ok() && !WholeObject.isBare(reply)) {
+        if (reply.objectSize() == entry.size() && reply.ok() && !ObjectFormat.isBare(reply)) {
           return true;
         }
       }
@@ -197,7 +198,7 @@ final class BucketBlocks implements WholeBlocks {
       return new WholeBlock(null, "it has " + bytes.limit() + " bytes, listed were " + size);
     }
     try {
-      reading.bare = WholeObject.isBare(reply);
+      reading.bare = ObjectFormat.isBare(reply);
       WholeObject object = new WholeObject(bytes, high, low);
       if (!reading.bare && !object.matches(reply)) {
         return new WholeBlock(null, "its metadata are those of other bytes");

@@ -35,6 +35,7 @@ import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.admin.BucketBlocks.BlockObject;
 import ucm.store.s3.admin.BucketBlocks.Reading;
 import ucm.store.s3.block.BucketCollector;
+import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.client.ClientSettings;
 import ucm.store.s3.client.ObjectList;
 import ucm.store.s3.client.ObjectRequest;
@@ -351,7 +352,7 @@ public record BucketDirectories(
         observer,
         block -> {
           String key = block.entry().key();
-          boolean has = !WholeObject.isBare(bucket.bucket().send(ObjectRequest.head(key)));
+          boolean has = !ObjectFormat.isBare(bucket.bucket().send(ObjectRequest.head(key)));
           if (has) {
             var _ = verifiable.incrementAndGet();
           } else {

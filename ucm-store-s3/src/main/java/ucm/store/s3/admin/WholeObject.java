@@ -2,7 +2,6 @@ package ucm.store.s3.admin;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.zip.CRC32C;
@@ -63,13 +62,7 @@ public final class WholeObject {
   public ObjectRequest put(String key) {
     CRC32C crc = new CRC32C();
     crc.update(bytes.duplicate());
-    byte[] bigEndian = ByteBuffer.allocate(Integer.BYTES).putInt((int) crc.getValue()).array();
-    Map<String, String> headers =
-        Map.of(
-            ObjectFormat.METADATA,
-            metadata(),
-            "x-amz-checksum-crc32c",
-            Base64.getEncoder().encodeToString(bigEndian));
+    Map<String, String> headers = ObjectFormat.headers(metadata(), (int) crc.getValue());
     return ObjectRequest.put(key, headers, source(bytes), bytes.limit());
   }
 
@@ -83,16 +76,7 @@ public final class WholeObject {
   }
 
   private String metadata() {
-    int[] crcs = footer.shardCrcs();
-    ByteBuffer numbers =
-        ByteBuffer.allocate(crcs.length * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    numbers.asIntBuffer().put(crcs);
-    return ObjectFormat.metadata(layoutCrc(), high, low, numbers.array());
-  }
-
-  /** Whether an answer has no metadata, so that loads of the object need its footer. */
-  public static boolean isBare(ObjectReply reply) {
-    return ObjectFormat.isBare(reply);
+    return ObjectFormat.metadata(layoutCrc(), high, low, footer.shardCrcs());
   }
 
   /** Whether the metadata of an answer are those that these bytes must have. */

@@ -10,40 +10,17 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 
-/** Stores a block of which a transfer has all shards, from where they lie. */
-public final class BlockDump implements RequestWindow.Sent {
-
-  private final Moves moves;
-  private final TransferTask task;
-  private final Transfer transfer;
-  private final int from;
-  private final int count;
-  private final BlockIds id;
-  private final Runnable stored;
-
-  /**
-   * Stores shards {@code from} to {@code from + count} of a transfer, which are those of a block.
-   *
-   * @param stored told when the block is there
-   */
-  public BlockDump(Moves moves, TransferTask task, int from, int count, Runnable stored) {
-    this.moves = moves;
-    this.task = task;
-    this.transfer = task.transfer();
-    this.from = from;
-    this.count = count;
-    this.id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
-    this.stored = stored;
-  }
+/**
+ * Stores a block of which a transfer has all shards, from where they lie.
+ *
+ * @param from the first of them in the transfer
+ * @param stored told when the block is there
+ */
+public record BlockDump(Bucket bucket, TransferTask task, int from, int count, Runnable stored) {
 
   /** Waits for its turn. */
   public void start() {
-    moves.window().add(this);
-  }
-
-  @Override
-  public void send() {
-    moves.workers().execute(this::put);
+    bucket.window().add(() -> bucket.workers().execute(this::put));
   }
 
   private void put() {
@@ -58,9 +35,10 @@ public final class BlockDump implements RequestWindow.Sent {
     }
     try {
       new BlockPut(
-              moves,
-              body(),
+              bucket,
+              body(task.transfer()),
               task.deadlineNanos(),
+              bucket.known().removals(),
               (outcome, fault) -> {
                 if (outcome == ShardOutcome.OK) {
                   stored.run();
@@ -73,7 +51,7 @@ public final class BlockDump implements RequestWindow.Sent {
     }
   }
 
-  private ObjectBody body() {
+  private ObjectBody body(Transfer transfer) {
     int segments = transfer.pieceCount();
     MemorySegment[] pieces = new MemorySegment[count * segments];
     int[] crcs = new int[count];
@@ -88,7 +66,8 @@ public final class BlockDump implements RequestWindow.Sent {
       }
       crcs[index] = (int) crc.getValue();
     }
-    return new ObjectBody(moves.format(), id, Arrays.asList(pieces), crcs);
+    BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
+    return new ObjectBody(bucket.format(), id, Arrays.asList(pieces), crcs);
   }
 
   private void end(int shards, ShardOutcome outcome, @Nullable StoreException fault) {
@@ -97,7 +76,7 @@ public final class BlockDump implements RequestWindow.Sent {
         task.end(i, outcome, fault);
       }
     } finally {
-      moves.window().ended(false);
+      bucket.window().ended(false);
     }
   }
 }

@@ -21,14 +21,16 @@ import ucm.store.s3.client.ObjectRequest;
  * checksum while it is copied; one that differs is asked for once more, as it may have been damaged on the way,
  * and is corrupt when it differs again.
  */
-public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
+public final class BlockLoad implements ObjectRequest.Sink {
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockLoad.class);
-  // What is copied and summed at a time, so that it is read from the processor's cache once.
-  private static final int STEP = 1 << 14;
+  // What is copied and summed at a time: little enough to be summed in the processor's cache, and
+  // so much that a step
+  // costs nothing.
+  private static final int STEP = 1 << 18;
   private static final int RANGE_NOT_SATISFIABLE = 416;
 
-  private final Moves moves;
+  private final Bucket bucket;
   private final TransferTask task;
   private final Transfer transfer;
   private final int from;
@@ -48,31 +50,30 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
   private long within;
 
   /** Loads shards {@code from} to {@code from + count} of a transfer. */
-  public BlockLoad(Moves moves, TransferTask task, int from, int count) {
-    this.moves = moves;
+  public BlockLoad(Bucket bucket, TransferTask task, int from, int count) {
+    this.bucket = bucket;
     this.task = task;
     this.transfer = task.transfer();
     this.from = from;
     this.count = count;
     this.id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
-    this.key = moves.format().key(id.high(0), id.low(0));
-    this.removals = moves.watcher().removals();
+    this.key = bucket.format().key(id.high(0), id.low(0));
+    this.removals = bucket.known().removals();
   }
 
   /** Waits for its turn. */
   public void start() {
-    moves.window().add(this);
+    bucket.window().add(this::send);
   }
 
-  @Override
-  public void send() {
+  private void send() {
     for (int i = from; i < from + count; i++) {
       if (task.begin(i)) {
         begun.set(i);
       }
     }
     if (begun.isEmpty()) {
-      moves.window().ended(false);
+      bucket.window().ended(false);
     } else {
       ask();
     }
@@ -83,27 +84,23 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
     piece = 0;
     within = 0;
     crc.reset();
-    moves.metrics().getRequests.increment();
+    bucket.metrics().getRequests.increment();
     long size = transfer.layout().shardSize();
     ObjectRequest request =
         ObjectRequest.get(key, transfer.shardIndex(from) * size, count * size, this);
-    var _ =
-        moves
-            .client()
-            .send(request, moves.nanosLeft(task.deadlineNanos()))
-            .thenAccept(this::answered);
+    bucket.ask(request, task.deadlineNanos(), this::answered);
   }
 
   @Override
   public void begin(ObjectReply head) {
     reason = "";
-    if (head.objectSize() != moves.format().objectSize()) {
+    if (head.objectSize() != bucket.format().objectSize()) {
       crcs = null;
       reason =
           "it has %s bytes, a block of this layout %s"
-              .formatted(head.objectSize(), moves.format().objectSize());
+              .formatted(head.objectSize(), bucket.format().objectSize());
     } else if (crcs == null) {
-      crcs = moves.format().shardCrcs(head, id.high(0), id.low(0));
+      crcs = bucket.format().shardCrcs(head, id.high(0), id.low(0));
       reason = crcs == null ? "its metadata are not those of this block" : "";
     }
   }
@@ -156,8 +153,8 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
   private void answered(ObjectReply reply) {
     boolean bad = !reason.isEmpty() || reply.status() == RANGE_NOT_SATISFIABLE;
     if (loaded.cardinality() == begun.cardinality()) {
-      moves.watcher().seen(id, removals);
-      moves.refresh().loaded(moves.client(), key, reply);
+      bucket.known().seen(id, removals);
+      bucket.refresh().loaded(bucket.client(), key, reply);
       end(reply, ShardOutcome.FAILED, null);
     } else if (reply.ok() && crcs == null && ObjectFormat.isBare(reply) && !again) {
       askForFooter();
@@ -165,27 +162,27 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
       again = true;
       ask();
     } else if (bad) {
-      moves.watcher().damaged(id);
-      moves.metrics().corruptBlocks.increment();
+      bucket.known().damaged(id);
+      bucket.metrics().corruptBlocks.increment();
       LOG.warn(
           "S3: object {} is no whole block and is not used: {}; the next dump of it replaces it",
           key,
           reason.isEmpty() ? reply.describe() : reason);
       end(reply, ShardOutcome.CORRUPT, null);
     } else if (reply.isMissing()) {
-      moves.watcher().forget(id);
-      moves.metrics().missingShards.add(begun.cardinality() - loaded.cardinality());
+      bucket.known().forget(id);
+      bucket.metrics().missingShards.add(begun.cardinality() - loaded.cardinality());
       end(reply, ShardOutcome.MISSING, null);
     } else {
-      StoreException fault = moves.fault("load", id, reply);
-      end(reply, moves.outcome(reply, task.deadlineNanos()), fault);
+      StoreException fault = bucket.fault("load", id, reply);
+      end(reply, bucket.outcome(reply, task.deadlineNanos()), fault);
     }
   }
 
   /** Reads the checksums of an object without metadata, which a tool may have brought. */
   private void askForFooter() {
     again = true;
-    BlockFooter footer = moves.format().footer();
+    BlockFooter footer = bucket.format().footer();
     BlockFooter.Buffer buffer = footer.newBuffer();
     ByteBuffer into = buffer.segment().asByteBuffer();
     ObjectRequest request =
@@ -196,35 +193,31 @@ public final class BlockLoad implements RequestWindow.Sent, ObjectRequest.Sink {
             bytes ->
                 into.put(
                     bytes.slice(bytes.position(), Math.min(bytes.remaining(), into.remaining()))));
-    var _ =
-        moves
-            .client()
-            .send(request, moves.nanosLeft(task.deadlineNanos()))
-            .thenAccept(
-                reply -> {
-                  String fault =
-                      reply.ok() && !into.hasRemaining()
-                          ? footer.fault(buffer, id.high(0), id.low(0))
-                          : reply.describe();
-                  if (fault == null) {
-                    crcs = footer.shardCrcs(buffer, new int[transfer.layout().shardCount()]);
-                    ask();
-                  } else {
-                    reason = fault;
-                    answered(reply);
-                  }
-                });
+    bucket.ask(
+        request,
+        task.deadlineNanos(),
+        reply -> {
+          boolean whole = reply.ok() && !into.hasRemaining();
+          String fault = whole ? footer.fault(buffer, id.high(0), id.low(0)) : reply.describe();
+          if (fault == null) {
+            crcs = footer.shardCrcs(buffer, new int[transfer.layout().shardCount()]);
+            ask();
+          } else {
+            reason = fault;
+            answered(reply);
+          }
+        });
   }
 
   private void end(ObjectReply reply, ShardOutcome otherwise, @Nullable StoreException fault) {
-    moves.metrics().loadShards.add(loaded.cardinality());
-    moves.metrics().loadBytes.add(loaded.cardinality() * transfer.layout().shardSize());
+    bucket.metrics().loadShards.add(loaded.cardinality());
+    bucket.metrics().loadBytes.add(loaded.cardinality() * transfer.layout().shardSize());
     try {
       for (int i = begun.nextSetBit(0); i >= 0; i = begun.nextSetBit(i + 1)) {
         task.end(i, loaded.get(i) ? ShardOutcome.OK : otherwise, loaded.get(i) ? null : fault);
       }
     } finally {
-      moves.window().ended(reply.isSlowDown());
+      bucket.window().ended(reply.isSlowDown());
     }
   }
 }

@@ -1,16 +1,13 @@
 package ucm.store.s3.block;
 
-import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
-import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
 
@@ -27,8 +24,7 @@ public final class BlockLookup {
   /** Questions that are under way at the most. */
   private static final int AT_ONCE = 16;
 
-  private final ObjectClient client;
-  private final ObjectFormat format;
+  private final Bucket bucket;
   private final KnownBlocks known;
   private final S3Metrics metrics;
   private final long timeoutNanos;
@@ -36,17 +32,10 @@ public final class BlockLookup {
   private final Semaphore slots = new Semaphore(AT_ONCE);
 
   /** Look-ups that take no longer than a time; {@code searches} for those of prompts. */
-  public BlockLookup(
-      ObjectClient client,
-      ObjectFormat format,
-      KnownBlocks known,
-      S3Metrics metrics,
-      long timeoutNanos,
-      boolean searches) {
-    this.client = client;
-    this.format = format;
-    this.known = known;
-    this.metrics = metrics;
+  public BlockLookup(Bucket bucket, long timeoutNanos, boolean searches) {
+    this.bucket = bucket;
+    this.known = bucket.known();
+    this.metrics = bucket.metrics();
     this.timeoutNanos = timeoutNanos;
     this.searches = searches;
   }
@@ -137,61 +126,46 @@ public final class BlockLookup {
   }
 
   private BitSet ask(BlockIds ids, BitSet which, long end) {
-    Map<BlockIds, CompletableFuture<Boolean>> asked = new HashMap<>();
-    List<Integer> order = new ArrayList<>();
+    Map<Integer, CompletableFuture<ObjectReply>> asked = new HashMap<>();
     BitSet there = new BitSet();
     try {
       for (int i = which.nextSetBit(0); i >= 0; i = which.nextSetBit(i + 1)) {
-        BlockIds id = id(ids, i);
-        if (!asked.containsKey(id)) {
+        if (!known.isDamaged(id(ids, i))) {
           if (!slots.tryAcquire(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)) {
             break;
           }
-          asked.put(id, askFor(id, end));
+          asked.put(i, askFor(ids, i, end));
         }
-        order.add(i);
       }
-      for (int i : order) {
-        there.set(i, isThere(asked, id(ids, i)));
+      for (Map.Entry<Integer, CompletableFuture<ObjectReply>> one : asked.entrySet()) {
+        int i = one.getKey();
+        there.set(i, isWhole(one.getValue().get(), id(ids, i)));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("a request ended by an exception", e);
     }
     return there;
   }
 
-  private static boolean isThere(Map<BlockIds, CompletableFuture<Boolean>> asked, BlockIds id)
-      throws InterruptedException {
-    try {
-      CompletableFuture<Boolean> answer = asked.get(id);
-      return answer != null && answer.get();
-    } catch (ExecutionException e) {
-      return false;
-    }
-  }
-
   /** Asks for one block, and gives the slot back when it is answered. */
-  private CompletableFuture<Boolean> askFor(BlockIds id, long end) {
-    if (known.isDamaged(id)) {
-      slots.release();
-      return CompletableFuture.completedFuture(false);
-    }
+  private CompletableFuture<ObjectReply> askFor(BlockIds ids, int i, long end) {
     metrics.headRequests.increment();
-    String key = format.key(id.high(0), id.low(0));
-    return client
-        .send(ObjectRequest.head(key), end - System.nanoTime())
-        .whenComplete((_, _) -> slots.release())
-        .thenApply(reply -> isWhole(reply, id));
+    return bucket
+        .client()
+        .send(
+            ObjectRequest.head(bucket.format().key(ids.high(i), ids.low(i))),
+            end - System.nanoTime())
+        .whenComplete((_, _) -> slots.release());
   }
 
   private boolean isWhole(ObjectReply reply, BlockIds id) {
-    if (!reply.ok() && !reply.isMissing()) {
+    if (reply.isMissing()) {
+      known.forget(id);
+    } else if (!reply.ok()) {
       metrics.failedRequests.increment();
     }
-    boolean whole = format.isWhole(reply, id.high(0), id.low(0));
-    if (!whole && reply.isMissing()) {
-      known.forget(id);
-    }
-    return whole;
+    return bucket.format().isWhole(reply, id.high(0), id.low(0));
   }
 }

@@ -13,24 +13,13 @@ import ucm.store.s3.client.ObjectRequest.Method;
 /**
  * Makes old objects new that are still loaded, for a collector that removes the oldest: one load in some has
  * the server copy the object onto itself, unless it has changed meanwhile. Thread-safe.
+ *
+ * @param oneIn about one load in so many of an old object refreshes it; 0 for none
+ * @param old how long ago an object was stored that is old
  */
-public final class BlockRefresh {
-
-  /** Refreshes nothing. */
-  public static final BlockRefresh NONE = new BlockRefresh("", 0, Duration.ZERO);
+public record BlockRefresh(String bucket, int oneIn, Duration old) {
 
   private static final long NANOS = TimeUnit.SECONDS.toNanos(30);
-
-  private final String bucket;
-  private final int oneIn;
-  private final Duration old;
-
-  /** Of the objects of a bucket that are older than that, about one load in so many; 0 for none. */
-  public BlockRefresh(String bucket, int oneIn, Duration old) {
-    this.bucket = bucket;
-    this.oneIn = oneIn;
-    this.old = old;
-  }
 
   /** An object was loaded; what comes of a refresh is not waited for. */
   public void loaded(ObjectClient client, String key, ObjectReply reply) {

@@ -3,7 +3,6 @@ package ucm.store.s3.block;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -11,14 +10,13 @@ import java.util.PriorityQueue;
 import java.util.UUID;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
-import java.util.function.LongSupplier;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
-import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectList;
 import ucm.store.s3.client.ObjectList.Listed;
 import ucm.store.s3.client.ObjectReply;
@@ -46,15 +44,12 @@ public final class BucketCollector {
   private static final int MOST = 200_000;
   private static final Pattern BLOCK = Pattern.compile("[0-9a-f]{8}/[0-9a-f]{3}/([0-9a-f]{32})");
 
-  private final ObjectClient client;
+  private final Bucket bucket;
   private final ObjectList list;
   private final String prefix;
   private final long capacity;
   private final Duration lease;
   private final long nanos;
-  private final LongSupplier written;
-  private final Consumer<BlockIds> removed;
-  private final LongSupplier clock;
   private final String self = UUID.randomUUID().toString();
   // Used by one thread.
   private String etag = "";
@@ -62,34 +57,21 @@ public final class BucketCollector {
   private long renewedAt;
   private long collectedAt;
   private long writtenThen;
-  private boolean first = true;
 
   /**
    * A collector that does nothing by itself.
    *
    * @param lease after how long without a renewal another may take over
    * @param nanos the time of a request
-   * @param written bytes that this process has stored
-   * @param removed told of each block that is removed
    */
-  public BucketCollector(
-      ObjectClient client,
-      String prefix,
-      long capacity,
-      Duration lease,
-      long nanos,
-      LongSupplier written,
-      Consumer<BlockIds> removed,
-      LongSupplier clock) {
-    this.client = client;
-    this.list = new ObjectList(client, prefix, nanos);
+  public BucketCollector(Bucket bucket, String prefix, long capacity, Duration lease, long nanos) {
+    this.bucket = bucket;
+    this.list = new ObjectList(bucket.client(), prefix, nanos);
     this.prefix = prefix;
     this.capacity = capacity;
     this.lease = lease;
     this.nanos = nanos;
-    this.written = written;
-    this.removed = removed;
-    this.clock = clock;
+    this.collectedAt = bucket.clock().getAsLong() - EVERY_NANOS;
   }
 
   /** Collects every 5 minutes, and when this process has stored a 32nd of the capacity. */
@@ -98,9 +80,9 @@ public final class BucketCollector {
   }
 
   private void tick() {
-    long now = clock.getAsLong();
-    long more = written.getAsLong() - writtenThen;
-    if (!first && now - collectedAt < EVERY_NANOS && more <= capacity / NOTICED) {
+    long now = bucket.clock().getAsLong();
+    long more = bucket.known().storedBlocks() * bucket.format().objectSize() - writtenThen;
+    if (now - collectedAt < EVERY_NANOS && more <= capacity / NOTICED) {
       return;
     }
     try {
@@ -108,7 +90,6 @@ public final class BucketCollector {
     } catch (RuntimeException e) {
       LOG.warn("S3: old blocks were not removed, it is tried again in a while: {}", e.toString());
     }
-    first = false;
     collectedAt = now;
     writtenThen += more;
   }
@@ -125,29 +106,21 @@ public final class BucketCollector {
     }
     Comparator<Listed> byAge = Comparator.comparing(Listed::modified).thenComparing(Listed::key);
     PriorityQueue<Listed> oldest = new PriorityQueue<>(byAge.reversed());
-    long total = 0;
-    String after = "";
-    for (List<Listed> page = list.page(after); !page.isEmpty(); page = list.page(after)) {
-      for (Listed one : page) {
-        if (BLOCK.matcher(one.key().substring(prefix.length() + 1)).matches()) {
-          total += one.size();
-          oldest.add(one);
-        }
-        if (oldest.size() > MOST) {
-          oldest.remove();
-        }
-      }
-      after = page.getLast().key();
-      if (!stillMine()) {
-        return 0;
-      }
-    }
-    if (total <= capacity) {
-      return 0;
-    }
-    List<Listed> order = new ArrayList<>(oldest);
-    order.sort(byAge);
-    return removeUntil(order, total - target(capacity));
+    AtomicLong total = new AtomicLong();
+    boolean listed =
+        list.each(
+            one -> {
+              if (BLOCK.matcher(one.key().substring(prefix.length() + 1)).matches()) {
+                var _ = total.addAndGet(one.size());
+                oldest.add(one);
+              }
+              if (oldest.size() > MOST) {
+                oldest.remove();
+              }
+              return stillMine();
+            });
+    boolean tooMuch = listed && total.get() > capacity;
+    return tooMuch ? remove(oldest.stream().sorted(byAge), total.get() - target(capacity)) : 0;
   }
 
   /** What stays when more than a capacity was found. */
@@ -155,34 +128,34 @@ public final class BucketCollector {
     return capacity - capacity / SPARE;
   }
 
-  private int removeUntil(List<Listed> order, long tooMuch) {
+  /** Removes blocks until so many bytes are gone. */
+  private int remove(Stream<Listed> order, long bytes) {
+    AtomicLong left = new AtomicLong(bytes);
+    List<String> keys =
+        order.takeWhile(one -> left.getAndAdd(-one.size()) > 0).map(Listed::key).toList();
     int count = 0;
-    long left = tooMuch;
-    while (left > 0 && count < order.size() && stillMine()) {
-      List<String> keys = new ArrayList<>();
-      while (left > 0 && count < order.size() && keys.size() < ObjectList.PAGE) {
-        Listed one = order.get(count++);
-        keys.add(one.key());
-        left -= one.size();
+    while (count < keys.size() && stillMine()) {
+      List<String> page = keys.subList(count, Math.min(keys.size(), count + ObjectList.PAGE));
+      list.remove(page);
+      for (String key : page) {
+        bucket.known().removed(BlockIds.ofHex(key.substring(key.lastIndexOf('/') + 1)));
+        bucket.metrics().collectedBlocks.increment();
       }
-      list.remove(keys);
-      for (String key : keys) {
-        removed.accept(BlockIds.ofHex(List.of(key.substring(key.lastIndexOf('/') + 1))));
-      }
+      count += page.size();
     }
     LOG.info("S3: {} of the oldest blocks below {} were removed", count, prefix);
     return count;
   }
 
   private boolean stillMine() {
-    return clock.getAsLong() - renewedAt < lease.toNanos() / 4 || renew();
+    return bucket.clock().getAsLong() - renewedAt < lease.toNanos() / 4 || renew();
   }
 
   /** Whether this process may collect: it has written the lease last, or the one who did is gone. */
   private boolean renew() {
     ObjectReply reply = write(etag.isEmpty() ? "If-None-Match" : "If-Match", etag);
     if (reply.isPresent() || reply.isMissing()) {
-      ObjectReply held = client.send(ObjectRequest.head(key()), nanos).join();
+      ObjectReply held = bucket.client().send(ObjectRequest.head(key()), nanos).join();
       if (held.ok() && held.age().compareTo(lease) < 0) {
         etag = "";
         return false;
@@ -190,7 +163,7 @@ public final class BucketCollector {
       reply = write(held.ok() ? "If-Match" : "If-None-Match", held.header("etag"));
     }
     etag = reply.ok() ? reply.header("etag") : "";
-    renewedAt = clock.getAsLong();
+    renewedAt = bucket.clock().getAsLong();
     if (!reply.ok() && !reply.isPresent()) {
       throw new StoreException("S3 did not store the lease " + key() + ": " + reply.describe());
     }
@@ -206,7 +179,8 @@ public final class BucketCollector {
     // Ceph compares with its tag as it is, which has no quotes; others know both.
     String tag = version.replace("\"", "");
     Map<String, String> headers = Map.of(condition, tag.isEmpty() ? "*" : tag);
-    return client
+    return bucket
+        .client()
         .send(ObjectRequest.put(key(), headers, Source.of(body), body.length), nanos)
         .join();
   }

@@ -1,48 +1,39 @@
 package ucm.store.s3.block;
 
 /**
- * The CRC32C of bytes put together from those of their parts, so that no byte is read twice. What so many more
- * bytes do to a CRC is a linear map over its bits, here a matrix with a column for each bit.
+ * The CRC32C of bytes put together from those of their parts, so that no byte is read twice. A CRC is a
+ * polynomial over bits modulo another; so many more bytes multiply it by a power of x. Bits are in the order of
+ * the CRC, the highest power last.
  */
 public final class Crc32cSum {
 
   private static final int POLYNOMIAL = 0x82F6_3B78;
-  private final int[] columns;
+  private static final int ONE = 1 << 31;
+  private final int factor;
 
   /** Parts of one length in bytes. */
   public Crc32cSum(long length) {
-    int[] result = new int[Integer.SIZE];
-    int[] power = new int[Integer.SIZE];
-    for (int bit = 0; bit < Integer.SIZE; bit++) {
-      result[bit] = 1 << bit;
-      // One more zero bit.
-      power[bit] = bit == 0 ? POLYNOMIAL : 1 << (bit - 1);
+    int product = ONE;
+    int power = ONE >>> Byte.SIZE;
+    for (long left = length; left > 0; left >>>= 1) {
+      product = (left & 1) == 0 ? product : times(product, power);
+      power = times(power, power);
     }
-    for (long bits = length * Byte.SIZE; bits > 0; bits >>>= 1) {
-      result = (bits & 1) == 0 ? result : product(power, result);
-      power = product(power, power);
-    }
-    columns = result;
+    factor = product;
   }
 
   /** The CRC32C of what has one, and a part of the length after it. */
   public int then(int before, int part) {
-    return times(columns, before) ^ part;
+    return times(factor, before) ^ part;
   }
 
-  private static int[] product(int[] a, int[] b) {
-    int[] c = new int[Integer.SIZE];
-    for (int bit = 0; bit < Integer.SIZE; bit++) {
-      c[bit] = times(a, b[bit]);
+  private static int times(int a, int b) {
+    int product = 0;
+    int shifted = b;
+    for (int bit = ONE; bit != 0; bit >>>= 1) {
+      product ^= (a & bit) == 0 ? 0 : shifted;
+      shifted = shifted >>> 1 ^ ((shifted & 1) == 0 ? 0 : POLYNOMIAL);
     }
-    return c;
-  }
-
-  private static int times(int[] matrix, int vector) {
-    int sum = 0;
-    for (int bit = 0; bit < Integer.SIZE; bit++) {
-      sum ^= (vector >>> bit & 1) == 0 ? 0 : matrix[bit];
-    }
-    return sum;
+    return product;
   }
 }

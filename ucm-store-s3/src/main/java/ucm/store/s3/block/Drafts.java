@@ -50,7 +50,7 @@ public final class Drafts {
     }
   }
 
-  private final Moves moves;
+  private final Bucket bucket;
   private final long timeoutNanos;
   private final int most;
   private final BiConsumer<BlockIds, StoreException> failed;
@@ -68,15 +68,19 @@ public final class Drafts {
    * @param failed told of each block that will not be stored
    */
   public Drafts(
-      Moves moves, long bytes, long timeoutNanos, BiConsumer<BlockIds, StoreException> failed) {
-    this.moves = moves;
+      Bucket bucket, long bytes, long timeoutNanos, BiConsumer<BlockIds, StoreException> failed) {
+    this.bucket = bucket;
     this.timeoutNanos = timeoutNanos;
-    this.most = Math.clamp(bytes / moves.format().layout().blockSize(), 1, 1 << 20);
+    this.most = Math.clamp(bytes / bucket.format().layout().blockSize(), 1, 1 << 20);
     this.failed = failed;
   }
 
-  /** Copies a shard into its block's draft, and stores the block when it was the last; on a worker. */
+  /** Has a worker copy a shard into its block's draft, and store the block when it was the last. */
   public void add(TransferTask task, int shard) {
+    bucket.workers().execute(() -> copy(task, shard));
+  }
+
+  private void copy(TransferTask task, int shard) {
     if (!task.begin(shard)) {
       return;
     }
@@ -117,9 +121,9 @@ public final class Drafts {
       if (memory == null) {
         return null;
       }
-      draft = new Draft(id, memory, moves.format().layout().shardCount());
+      draft = new Draft(id, memory, bucket.format().layout().shardCount());
     }
-    draft.touchedNanos = moves.clock().getAsLong();
+    draft.touchedNanos = bucket.clock().getAsLong();
     open.putLast(id, draft);
     return draft;
   }
@@ -130,14 +134,14 @@ public final class Drafts {
     }
     if (free.isEmpty() && made < most && !closed) {
       made++;
-      return arena.allocate(moves.format().layout().blockSize(), PAGE);
+      return arena.allocate(bucket.format().layout().blockSize(), PAGE);
     }
     return free.poll();
   }
 
   /** Gives up some blocks whose other shards do not seem to come. */
   private void giveUpOld(int some) {
-    long now = moves.clock().getAsLong();
+    long now = bucket.clock().getAsLong();
     List<Draft> old =
         open.values().stream()
             .filter(draft -> !draft.isBusy() && now - draft.touchedNanos >= timeoutNanos)
@@ -145,7 +149,7 @@ public final class Drafts {
             .toList();
     for (Draft draft : old) {
       release(draft);
-      moves.metrics().givenUpBlocks.increment();
+      bucket.metrics().givenUpBlocks.increment();
       failed.accept(
           draft.id,
           new StoreException(
@@ -181,15 +185,16 @@ public final class Drafts {
       notifyAll();
     }
     if (isLast) {
-      moves.window().add(() -> store(draft));
+      bucket.window().add(() -> store(draft));
     }
   }
 
   private void store(Draft draft) {
     new BlockPut(
-            moves,
-            new ObjectBody(moves.format(), draft.id, List.of(draft.memory), draft.crcs),
-            moves.clock().getAsLong() + timeoutNanos,
+            bucket,
+            new ObjectBody(bucket.format(), draft.id, List.of(draft.memory), draft.crcs),
+            bucket.clock().getAsLong() + timeoutNanos,
+            bucket.known().removals(),
             (outcome, fault) -> {
               if (outcome != ShardOutcome.OK) {
                 failed.accept(
@@ -199,7 +204,7 @@ public final class Drafts {
               synchronized (this) {
                 release(draft);
               }
-              moves.window().ended(false);
+              bucket.window().ended(false);
             })
         .send();
   }

@@ -2,7 +2,7 @@ package ucm.store.s3.block;
 
 import java.util.HashSet;
 import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.SequencedMap;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
@@ -11,7 +11,7 @@ import ucm.api.BlockIds;
  * Blocks that this process stored or loaded a moment ago, so that they need not be asked for; and those that it
  * found damaged, which are not there until they are stored again. Thread-safe.
  */
-public final class KnownBlocks implements Moves.BlockWatcher {
+public final class KnownBlocks {
 
   private static final int MOST = 1 << 18;
   private static final int MOST_DAMAGED = 1 << 14;
@@ -19,7 +19,7 @@ public final class KnownBlocks implements Moves.BlockWatcher {
   private final long keepNanos;
   private final LongSupplier clock;
   // Guarded by this, as is what follows. When they were seen, the longest ago first.
-  private final Map<BlockIds, Long> seen = new LinkedHashMap<>();
+  private final SequencedMap<BlockIds, Long> seen = new LinkedHashMap<>();
   private final Set<BlockIds> damaged = new HashSet<>();
   private long removals;
   private long stored;
@@ -30,33 +30,24 @@ public final class KnownBlocks implements Moves.BlockWatcher {
   }
 
   /** How often blocks were removed: to be handed to {@link #seen} when an answer has come. */
-  @Override
-  public synchronized long removals() {
+  synchronized long removals() {
     return removals;
   }
 
   /** Notes a block that is there, unless some were removed since the question was asked. */
-  @Override
-  public synchronized void seen(BlockIds id, long since) {
-    if (keepNanos == 0 || removals != since) {
-      return;
-    }
-    seen.remove(id);
-    seen.put(id, clock.getAsLong());
-    damaged.remove(id);
-    var oldest = seen.entrySet().iterator();
-    while (oldest.hasNext()) {
-      long age = clock.getAsLong() - oldest.next().getValue();
-      if (age < keepNanos && seen.size() <= MOST) {
-        break;
+  synchronized void seen(BlockIds id, long since) {
+    if (keepNanos > 0 && removals == since) {
+      long now = clock.getAsLong();
+      seen.putLast(id, now);
+      damaged.remove(id);
+      while (seen.size() > MOST || now - seen.firstEntry().getValue() >= keepNanos) {
+        seen.pollFirstEntry();
       }
-      oldest.remove();
     }
   }
 
   /** A block is not there any more. */
-  @Override
-  public synchronized void forget(BlockIds id) {
+  synchronized void forget(BlockIds id) {
     seen.remove(id);
   }
 
@@ -68,17 +59,15 @@ public final class KnownBlocks implements Moves.BlockWatcher {
   }
 
   /** What is there of a block cannot be used. */
-  @Override
-  public synchronized void damaged(BlockIds id) {
-    forget(id);
+  synchronized void damaged(BlockIds id) {
+    seen.remove(id);
     if (damaged.size() < MOST_DAMAGED) {
       damaged.add(id);
     }
   }
 
   /** A block was stored, whatever was there before. */
-  @Override
-  public synchronized void stored(BlockIds id) {
+  synchronized void stored(BlockIds id) {
     damaged.remove(id);
     stored++;
   }
@@ -88,8 +77,8 @@ public final class KnownBlocks implements Moves.BlockWatcher {
     return stored;
   }
 
-  @Override
-  public synchronized boolean isDamaged(BlockIds id) {
+  /** Whether what is there of a block cannot be used. */
+  synchronized boolean isDamaged(BlockIds id) {
     return damaged.contains(id);
   }
 

@@ -1,5 +1,6 @@
 package ucm.store.s3.block;
 
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -37,6 +38,7 @@ public final class ObjectFormat {
   public static final String METADATA = "x-amz-meta-ucm";
   private static final String VERSION = "1";
   private static final int FIELDS = 5;
+  private static final int CRCS = 3;
   public static final int FOLDER_DIGITS = 3;
   private static final HexFormat HEX = HexFormat.of();
 
@@ -100,21 +102,21 @@ public final class ObjectFormat {
 
   /** What an object of a block has for metadata. */
   String metadata(long high, long low, int[] shardCrcs) {
-    ByteBuffer crcs =
-        ByteBuffer.allocate(shardCrcs.length * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    crcs.asIntBuffer().put(shardCrcs);
-    return metadata(layoutCrc, high, low, crcs.array());
+    return metadata(layoutCrc, high, low, shardCrcs);
   }
 
   /** The same for a layout of which only the checksum is known. */
-  public static String metadata(String layoutCrc, long high, long low, byte[] crcs) {
+  public static String metadata(String layoutCrc, long high, long low, int[] shardCrcs) {
+    ByteBuffer crcs =
+        ByteBuffer.allocate(shardCrcs.length * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    crcs.asIntBuffer().put(shardCrcs);
     String before =
         String.join(
             ":",
             VERSION,
             layoutCrc,
             BlockIds.hex(high, low),
-            Base64.getEncoder().encodeToString(crcs));
+            Base64.getEncoder().encodeToString(crcs.array()));
     return before + ":" + HEX.toHexDigits(crcOf(before.getBytes(StandardCharsets.US_ASCII)));
   }
 
@@ -126,28 +128,15 @@ public final class ObjectFormat {
   int @Nullable [] shardCrcs(ObjectReply reply, long high, long low) {
     String text = reply.header(METADATA);
     String[] fields = text.split(":", -1);
-    if (fields.length != FIELDS
-        || !VERSION.equals(fields[0])
-        || !layoutCrc.equals(fields[1])
-        || !BlockIds.hex(high, low).equals(fields[2])) {
-      return null;
-    }
-    String before = text.substring(0, text.lastIndexOf(':'));
-    String crc = HEX.toHexDigits(crcOf(before.getBytes(StandardCharsets.US_ASCII)));
-    if (!crc.equals(fields[4])) {
-      return null;
-    }
+    int[] crcs = new int[layout.shardCount()];
     try {
-      byte[] bytes = Base64.getDecoder().decode(fields[3]);
-      if (bytes.length != layout.shardCount() * Integer.BYTES) {
-        return null;
-      }
-      int[] crcs = new int[layout.shardCount()];
+      byte[] bytes = Base64.getDecoder().decode(fields.length == FIELDS ? fields[CRCS] : "");
       ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asIntBuffer().get(crcs);
-      return crcs;
-    } catch (IllegalArgumentException e) {
+    } catch (IllegalArgumentException | BufferUnderflowException e) {
       return null;
     }
+    // All of the rest, too, is as this program writes it of the block.
+    return metadata(high, low, crcs).equals(text) ? crcs : null;
   }
 
   /** Whether an answer has no metadata at all, so that only the footer can say what the object is. */
@@ -173,11 +162,13 @@ public final class ObjectFormat {
       sum = addShard.then(sum, crc);
     }
     sum = addFooter.then(addGap.then(sum, gapCrc), footerCrc);
-    byte[] bigEndian = ByteBuffer.allocate(Integer.BYTES).putInt(sum).array();
-    return Map.of(
-        METADATA,
-        metadata(high, low, shardCrcs),
-        "x-amz-checksum-crc32c",
-        Base64.getEncoder().encodeToString(bigEndian));
+    return headers(metadata(high, low, shardCrcs), sum);
+  }
+
+  /** The headers of a PUT with some metadata; the CRC32C of the object lets the server check what it gets. */
+  public static Map<String, String> headers(String metadata, int objectCrc) {
+    byte[] bigEndian = ByteBuffer.allocate(Integer.BYTES).putInt(objectCrc).array();
+    String crc = Base64.getEncoder().encodeToString(bigEndian);
+    return Map.of(METADATA, metadata, "x-amz-checksum-crc32c", crc);
   }
 }

@@ -9,29 +9,24 @@ import org.jspecify.annotations.Nullable;
  * fewer requests halves the width, and answers widen it again. What may wait is bounded by the store, which
  * accepts no more tasks. Thread-safe.
  */
-final class RequestWindow {
-
-  /** What is sent; it calls {@link #ended} once when it has been answered. */
-  interface Sent {
-
-    /** Sends it; may end at once. */
-    void send();
-  }
+public final class RequestWindow {
 
   private final int widest;
   // Guarded by this, as is what follows.
-  private final Queue<Sent> waiting = new ArrayDeque<>();
+  private final Queue<Runnable> waiting = new ArrayDeque<>();
   private int width;
   private int answers;
   private int underWay;
   private boolean sending;
 
-  RequestWindow(int widest) {
+  /** Lets so many requests go at the most. */
+  public RequestWindow(int widest) {
     this.widest = widest;
     this.width = widest;
   }
 
-  void add(Sent request) {
+  /** Takes a request, which is sent by running it; it may end at once. It calls {@link #ended} when it has ended. */
+  void add(Runnable request) {
     synchronized (this) {
       waiting.add(request);
     }
@@ -54,20 +49,21 @@ final class RequestWindow {
     sendMore();
   }
 
-  synchronized int width() {
+  /** How many may be under way at present. */
+  public synchronized int width() {
     return width;
   }
 
   /** A loop on one thread at a time: what is sent may end at once, and calls this again. */
   private void sendMore() {
-    Sent next = next(true);
+    Runnable next = next(true);
     while (next != null) {
-      next.send();
+      next.run();
       next = next(false);
     }
   }
 
-  private synchronized @Nullable Sent next(boolean begin) {
+  private synchronized @Nullable Runnable next(boolean begin) {
     if (begin && sending) {
       return null;
     }

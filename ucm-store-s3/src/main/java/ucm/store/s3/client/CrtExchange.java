@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Future;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -38,15 +37,15 @@ final class CrtExchange
   final ObjectRequest request;
   final Endpoint endpoint;
   final CompletableFuture<ObjectReply> reply = new CompletableFuture<>();
+  // When the CRT is done with it, which may be later.
+  final CompletableFuture<Void> returnedByCrt = new CompletableFuture<>();
   private final long maxNanos;
   private final long startNanos = System.nanoTime();
-  private final Runnable onClosed;
   private final Object handle = new Object();
   // Guarded by handle.
   private @Nullable S3MetaRequest call;
   private boolean returned;
   // Guarded by this, as is what follows.
-  private @Nullable Future<?> timer;
   private boolean ended;
   private boolean begun;
   private int status;
@@ -54,28 +53,19 @@ final class CrtExchange
   private @Nullable Throwable fault;
   private long sent;
 
-  /**
-   * An exchange that is not started.
-   *
-   * @param onClosed run when the CRT is done with it
-   */
-  CrtExchange(ObjectRequest request, Endpoint endpoint, long maxNanos, Runnable onClosed) {
+  /** An exchange that is not started. */
+  CrtExchange(ObjectRequest request, Endpoint endpoint, long maxNanos) {
     this.request = request;
     this.endpoint = endpoint;
     this.maxNanos = maxNanos;
-    this.onClosed = onClosed;
   }
 
   /** What the CRT made of it; it may have ended already. */
   void started(S3MetaRequest made) {
-    boolean abort;
-    synchronized (this) {
-      abort = ended;
-    }
     synchronized (handle) {
       call = made;
     }
-    if (abort) {
+    if (reply.isDone()) {
       cancel();
     }
     closeReturned();
@@ -101,16 +91,9 @@ final class CrtExchange
   }
 
   /** It was not taken by the CRT. */
-  void notStarted(Throwable why) {
-    end(ObjectReply.none(End.BROKEN, nameOf(why)));
-    onClosed.run();
-  }
-
-  synchronized void timer(Future<?> set) {
-    if (ended) {
-      set.cancel(false);
-    }
-    timer = set;
+  void notStarted(ObjectReply why) {
+    end(why);
+    returnedByCrt.complete(null);
   }
 
   /** Whether an answer has begun. */
@@ -130,16 +113,11 @@ final class CrtExchange
   }
 
   private void end(ObjectReply how) {
-    Future<?> set;
     synchronized (this) {
       if (ended) {
         return;
       }
       ended = true;
-      set = timer;
-    }
-    if (set != null) {
-      set.cancel(false);
     }
     endpoint.ended(request, how);
     reply.complete(how);
@@ -168,8 +146,6 @@ final class CrtExchange
   public int onResponseBodyBorrowed(S3BorrowedBuffer buffer, long start, long end) {
     try (buffer) {
       take(buffer.asByteBuffer());
-    } catch (RuntimeException | Error e) {
-      failed(e);
     }
     return (int) (end - start);
   }
@@ -178,11 +154,7 @@ final class CrtExchange
   @Override
   public int onResponseBody(ByteBuffer bytes, long start, long end) {
     int size = bytes.remaining();
-    try {
-      take(bytes);
-    } catch (RuntimeException | Error e) {
-      failed(e);
-    }
+    take(bytes);
     return size;
   }
 
@@ -191,11 +163,15 @@ final class CrtExchange
     if (ended || fault != null || sink == null) {
       return;
     }
-    if (sent == 0) {
-      sink.begin(new ObjectReply(End.ANSWERED, status, "", headers));
+    try {
+      if (sent == 0) {
+        sink.begin(new ObjectReply(End.ANSWERED, status, "", headers));
+      }
+      sent += bytes.remaining();
+      sink.accept(bytes);
+    } catch (RuntimeException | Error e) {
+      failed(e);
     }
-    sent += bytes.remaining();
-    sink.accept(bytes);
   }
 
   @Override
@@ -246,7 +222,7 @@ final class CrtExchange
       LOG.error("S3: the answer to {} was not dealt with", request, e);
     } finally {
       closeReturned();
-      onClosed.run();
+      returnedByCrt.complete(null);
     }
   }
 

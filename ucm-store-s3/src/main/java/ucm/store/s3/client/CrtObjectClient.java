@@ -5,11 +5,12 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -65,9 +66,9 @@ public final class CrtObjectClient implements ObjectClient {
   private final AwsSigningConfig signing;
   private final EventLoopGroup loops;
   private final ScheduledThreadPoolExecutor timer;
-  // Guarded by itself.
-  private final Set<CrtExchange> open = new HashSet<>();
-  private boolean closed;
+  // Each adds itself before it looks whether this is closed.
+  private final Set<CrtExchange> open = ConcurrentHashMap.newKeySet();
+  private volatile boolean closed;
 
   /**
    * A client; connections are made when they are needed.
@@ -152,26 +153,19 @@ public final class CrtObjectClient implements ObjectClient {
       return CompletableFuture.completedFuture(
           ObjectReply.none(End.REFUSED, "no endpoint has answered lately"));
     }
-    CrtExchange[] self = new CrtExchange[1];
-    CrtExchange exchange = new CrtExchange(request, endpoint, nanos, () -> forget(self[0]));
-    self[0] = exchange;
+    CrtExchange exchange = new CrtExchange(request, endpoint, nanos);
     endpoint.started(request);
-    synchronized (open) {
-      if (!closed) {
-        open.add(exchange);
-      }
-    }
-    if (isClosed()) {
-      exchange.abort(End.ABORTED, "the store closes");
+    open.add(exchange);
+    var _ = exchange.returnedByCrt.whenComplete((_, _) -> open.remove(exchange));
+    if (closed) {
+      exchange.notStarted(ObjectReply.none(End.ABORTED, "the store closes"));
       return exchange.reply;
     }
     try {
-      long firstByte = firstByteNanos(request);
-      exchange.timer(
-          timer.schedule(() -> check(exchange), Math.min(firstByte, nanos), TimeUnit.NANOSECONDS));
+      checkAfter(exchange, Math.min(firstByteNanos(request), nanos));
       exchange.started(endpoint.client.makeMetaRequest(toCall(exchange)));
     } catch (RuntimeException e) {
-      exchange.notStarted(e);
+      exchange.notStarted(ObjectReply.none(End.BROKEN, e.getClass().getSimpleName()));
     }
     return exchange.reply;
   }
@@ -194,11 +188,16 @@ public final class CrtObjectClient implements ObjectClient {
         .orElse(null);
   }
 
+  private void checkAfter(CrtExchange exchange, long nanos) {
+    Future<?> check = timer.schedule(() -> check(exchange), nanos, TimeUnit.NANOSECONDS);
+    var _ = exchange.reply.whenComplete((_, _) -> check.cancel(false));
+  }
+
   /** At the time of the first byte, and at the end of all of it. */
   private void check(CrtExchange exchange) {
     long left = exchange.nanosLeft();
     if (left > 0 && exchange.hasBegun()) {
-      exchange.timer(timer.schedule(() -> check(exchange), left, TimeUnit.NANOSECONDS));
+      checkAfter(exchange, left);
     } else {
       exchange.abort(End.LATE, left > 0 ? "no first byte within s3_first_byte_ms" : "timeout_ms");
     }
@@ -248,19 +247,6 @@ public final class CrtObjectClient implements ObjectClient {
     };
   }
 
-  private void forget(CrtExchange exchange) {
-    synchronized (open) {
-      open.remove(exchange);
-      open.notifyAll();
-    }
-  }
-
-  private boolean isClosed() {
-    synchronized (open) {
-      return closed;
-    }
-  }
-
   /** Endpoints that are not asked at present. */
   public long shutEndpoints() {
     return endpoints.stream().filter(Endpoint::isShut).count();
@@ -269,54 +255,32 @@ public final class CrtObjectClient implements ObjectClient {
   @Override
   public void close(Duration timeout) {
     long end = System.nanoTime() + timeout.toNanos();
-    List<CrtExchange> left;
-    synchronized (open) {
-      closed = true;
-      left = List.copyOf(open);
-    }
+    closed = true;
+    List<CrtExchange> left = List.copyOf(open);
     left.forEach(exchange -> exchange.abort(End.ABORTED, "the store closes"));
     timer.shutdownNow();
-    int lost = awaitReturned(end);
-    if (lost > 0) {
-      LOG.warn("S3: {} requests did not end while the store closed", lost);
-    }
+    CompletableFuture<?>[] returned =
+        left.stream().map(exchange -> exchange.returnedByCrt).toArray(CompletableFuture<?>[]::new);
+    boolean allReturned = await("requests", CompletableFuture.allOf(returned), end);
     while (!resources.isEmpty()) {
       resources.pop().close();
     }
-    if (lost == 0 && loops != null) {
-      await(loops.getShutdownCompleteFuture(), end);
+    if (allReturned && loops != null) {
+      var _ = await("threads of the transport", loops.getShutdownCompleteFuture(), end);
     }
   }
 
-  private int awaitReturned(long end) {
-    boolean interrupted = false;
-    synchronized (open) {
-      long left = end - System.nanoTime();
-      while (!open.isEmpty() && left > 0) {
-        try {
-          TimeUnit.NANOSECONDS.timedWait(open, left);
-        } catch (InterruptedException e) {
-          interrupted = true;
-          break;
-        }
-        left = end - System.nanoTime();
-      }
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-      return open.size();
-    }
-  }
-
-  private static void await(CompletableFuture<Void> shutdown, long end) {
+  private static boolean await(String what, CompletableFuture<Void> ended, long end) {
     try {
-      shutdown.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+      ended.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+      return true;
     } catch (TimeoutException e) {
-      LOG.warn("S3: the threads of the transport did not end while the store closed");
+      LOG.warn("S3: {} did not end while the store closed", what);
     } catch (ExecutionException e) {
-      LOG.warn("S3: the transport did not end cleanly: {}", e.toString());
+      LOG.warn("S3: {} did not end cleanly: {}", what, e.toString());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    return false;
   }
 }

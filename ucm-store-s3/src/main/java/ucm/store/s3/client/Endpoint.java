@@ -104,9 +104,4 @@ final class Endpoint {
   synchronized boolean isShut() {
     return pauseNanos > 0;
   }
-
-  @Override
-  public String toString() {
-    return uri.toString();
-  }
 }

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.api.StoreException;
@@ -42,6 +43,24 @@ public final class ObjectList {
     this.client = client;
     this.prefix = prefix + "/";
     this.nanos = nanos;
+  }
+
+  /**
+   * Shows all objects in the order of their keys.
+   *
+   * @param visitor returns whether it wants another one
+   * @return whether all were shown
+   * @throws StoreException when the bucket does not list them
+   */
+  public boolean each(Predicate<Listed> visitor) {
+    String after = "";
+    for (List<Listed> page = page(after); !page.isEmpty(); page = page(after)) {
+      if (!page.stream().allMatch(visitor)) {
+        return false;
+      }
+      after = page.getLast().key();
+    }
+    return true;
   }
 
   /**

@@ -83,22 +83,12 @@ public record ObjectReply(End end, int status, String code, Map<String, String> 
     return headers.getOrDefault(name.toLowerCase(Locale.ROOT), "");
   }
 
-  /** The number that a header has; -1 when it has none. */
-  public long number(String name) {
-    String text = header(name);
-    try {
-      return text.isEmpty() ? -1 : Long.parseLong(text);
-    } catch (NumberFormatException e) {
-      return -1;
-    }
-  }
-
   /** The size of the object, of which an answer has some bytes; -1 when it does not say. */
   public long objectSize() {
     String range = header("content-range");
-    int slash = range.lastIndexOf('/');
+    String size = range.isEmpty() ? header("content-length") : range;
     try {
-      return slash < 0 ? number("content-length") : Long.parseLong(range.substring(slash + 1));
+      return Long.parseLong(size.substring(size.lastIndexOf('/') + 1));
     } catch (NumberFormatException e) {
       return -1;
     }

@@ -2,25 +2,28 @@ package ucm.store.s3.block;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
+import ucm.store.s3.client.ObjectRequest;
 
 /**
- * What moves of blocks have in common.
+ * A bucket that is open, and what is known of its blocks: for all that asks it.
  *
+ * @param window of the blocks that are loaded and stored
  * @param workers read memory for dumps
  * @param clock of the deadlines
  * @param refresh of what is loaded
  * @param conditional whether the server knows {@code If-None-Match}, as far as it has said
  */
-public record Moves(
+public record Bucket(
     ObjectClient client,
     ObjectFormat format,
-    BlockWatcher watcher,
+    KnownBlocks known,
     S3Metrics metrics,
     RequestWindow window,
     Executor workers,
@@ -28,56 +31,12 @@ public record Moves(
     BlockRefresh refresh,
     AtomicBoolean conditional) {
 
-  /** Is told what moves find out about blocks. */
-  public interface BlockWatcher {
-
-    /** To be handed back with what an answer says. */
-    long removals();
-
-    /** A block is there. */
-    void seen(BlockIds id, long since);
-
-    /** A block is not there any more. */
-    void forget(BlockIds id);
-
-    /** What is there of a block cannot be used. */
-    void damaged(BlockIds id);
-
-    /** A block was stored, whatever was there before. */
-    void stored(BlockIds id);
-
-    /** Whether what is there of a block cannot be used. */
-    boolean isDamaged(BlockIds id);
+  /** Sends a request, which ends by a deadline; its answer is taken on a thread of the client. */
+  void ask(ObjectRequest request, long deadlineNanos, Consumer<ObjectReply> answered) {
+    var _ = client.send(request, nanosLeft(deadlineNanos)).thenAccept(answered);
   }
 
-  /** Moves of blocks with some requests at once. */
-  public static Moves of(
-      ObjectClient client,
-      ObjectFormat format,
-      BlockWatcher watcher,
-      S3Metrics metrics,
-      int concurrency,
-      Executor workers,
-      LongSupplier clock,
-      BlockRefresh refresh) {
-    return new Moves(
-        client,
-        format,
-        watcher,
-        metrics,
-        new RequestWindow(concurrency),
-        workers,
-        clock,
-        refresh,
-        new AtomicBoolean(true));
-  }
-
-  /** How many moves may be under way at present. */
-  public int width() {
-    return window.width();
-  }
-
-  long nanosLeft(long deadlineNanos) {
+  private long nanosLeft(long deadlineNanos) {
     return deadlineNanos - clock.getAsLong();
   }
 
