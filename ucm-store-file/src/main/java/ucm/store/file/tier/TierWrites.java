@@ -128,31 +128,33 @@ final class TierWrites {
   }
 
   private synchronized @Nullable BlockIds next() throws InterruptedException {
+    retryWhenDue();
     while (!closed && (waiting.isEmpty() || isFull)) {
       if (isFull) {
         // Less when something has ended, and made room.
         TimeUnit.NANOSECONDS.timedWait(this, RETRY_NANOS);
         isFull = false;
-      } else if (unwritten.isEmpty()) {
-        wait();
       } else {
-        awaitRetry();
+        long untilRetry = unwritten.isEmpty() ? Long.MAX_VALUE : retryAt - System.nanoTime();
+        TimeUnit.NANOSECONDS.timedWait(this, untilRetry);
       }
+      retryWhenDue();
     }
     return closed ? null : waiting.remove();
   }
 
-  private synchronized void awaitRetry() throws InterruptedException {
-    long left = retryAt - System.nanoTime();
-    if (left > 0) {
-      TimeUnit.NANOSECONDS.timedWait(this, left);
-    } else if (lower.refusal() == null) {
-      List<BlockIds> again = List.copyOf(unwritten);
-      unwritten.clear();
-      again.forEach(this::offer);
-    } else {
-      retryAt += RETRY_UNWRITTEN_NANOS;
+  /** Offers what could not be written, once the lower tier is used again. */
+  private synchronized void retryWhenDue() {
+    if (unwritten.isEmpty() || retryAt - System.nanoTime() > 0) {
+      return;
     }
+    if (lower.refusal() != null) {
+      retryAt = System.nanoTime() + RETRY_UNWRITTEN_NANOS;
+      return;
+    }
+    List<BlockIds> again = List.copyOf(unwritten);
+    unwritten.clear();
+    again.forEach(this::offer);
   }
 
   /** Takes blocks that the upper tier has; returns the number of the last offer, for {@link #await}. */
