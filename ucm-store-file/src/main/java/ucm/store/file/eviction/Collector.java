@@ -343,11 +343,10 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
       Thread.currentThread().interrupt();
       return;
     }
-    lease.end();
     uses.flush();
     if (holdsLease) {
       remember(volumes.all());
     }
-    lease.release(volumes);
+    lease.close(volumes);
   }
 }

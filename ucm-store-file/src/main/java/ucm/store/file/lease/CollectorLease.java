@@ -176,8 +176,7 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  /** Gives the lease back where the directory answers. */
-  public void release(FolderExecutor executors) {
+  private void release(FolderExecutor executors) {
     executors.forEach(executors.all(), this::release);
   }
 
@@ -192,15 +191,17 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  /** Takes no more locks; those that are held are to be released. */
-  public synchronized void end() {
-    closed = true;
+  /** Gives the lease back where the directory answers, and takes no more locks. */
+  public void close(FolderExecutor executors) {
+    synchronized (this) {
+      closed = true;
+    }
+    release(executors);
   }
 
   @Override
   public void close() {
-    end();
-    order.forEach(this::release);
+    close(FolderExecutor.direct(held.length));
   }
 
   /** Names the process that collects in a directory, for messages. */

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.HexFormat;
+import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -45,7 +46,7 @@ public final class WriterLease {
 
   // Guarded by this; token is read without it.
   private final BitSet folders = new BitSet();
-  private int fd = FileOperations.ABSENT;
+  private @Nullable FileLock held;
   private long journalSize;
   private volatile byte @Nullable [] token;
   private volatile boolean isStillNeeded;
@@ -72,7 +73,7 @@ public final class WriterLease {
       }
       if (!folders.get(folder)) {
         files.requireOwn(paths.folder(new NativePath(), directory, idHigh));
-        note(paths.folderName(idHigh), current);
+        note(paths.folderName(idHigh));
         folders.set(folder);
       }
       return current;
@@ -94,26 +95,21 @@ public final class WriterLease {
    * else it stays, unlocked, as that of a dead writer.
    */
   public synchronized void release() {
-    byte[] current = token;
-    if (current == null) {
+    FileLock lease = held;
+    if (lease == null) {
       return;
     }
-    NativePath path = path(current);
     try {
       if (!isStillNeeded) {
-        files.remove(path);
+        files.remove(lease.path());
       }
     } catch (FileException e) {
       LOG.warn(
           "{} cannot remove its lease; the next start will: {}", paths.store(), e.getMessage());
     }
-    try {
-      files.close(fd, path);
-    } catch (FileException e) {
-      LOG.debug("{}: {}", paths.store(), e.getMessage());
-    }
+    lease.close();
     token = null;
-    fd = FileOperations.ABSENT;
+    held = null;
   }
 
   private byte[] lease() {
@@ -134,7 +130,7 @@ public final class WriterLease {
         }
       }
       if (isLocked) {
-        fd = opened;
+        held = new FileLock(files, opened, path);
         journalSize = 0;
         return candidate;
       }
@@ -158,9 +154,10 @@ public final class WriterLease {
     }
   }
 
-  private void note(String folder, byte[] current) {
+  private void note(String folder) {
+    FileLock lease = Objects.requireNonNull(held);
     String line = folder + "\n";
-    SmallFile.write(files, fd, path(current), line, journalSize);
+    SmallFile.write(files, lease.fd(), lease.path(), line, journalSize);
     journalSize += line.length();
   }
 
