@@ -31,7 +31,7 @@ def busy(expected, seed):
             chosen = choice.sample(range(len(WANTED)), 5)
             found = generate(llm, [WANTED[number] for number in chosen])
             wrong = difference(found, [expected[number] for number in chosen])
-            forget(llm)
+            forget(llm, settled=False)
             tell((sum(cached(found)), wrong and f"prompts {chosen}: {wrong}"))
             if hear() == "stop":
                 return None

@@ -17,9 +17,9 @@ def waits(llm, tell, hear):
     from vllm import SamplingParams
 
     answers = generate(llm, WANTED)
+    forget(llm)
     tell("stored")
     hear()
-    forget(llm)
     engine = llm.llm_engine
     parameters = SamplingParams(temperature=0, max_tokens=12, logprobs=1, ignore_eos=True)
     engine.add_request("waits", WANTED[0], parameters)
@@ -33,9 +33,9 @@ def waits(llm, tell, hear):
     while engine.has_unfinished_requests():
         finished += [one for one in engine.step() if one.finished]
     answers += [vllm_engine.answer(one) for one in finished]
+    forget(llm)
     tell("stops")
     hear()
-    forget(llm)
     scheduler.LOOKUP_SECONDS, scheduler.PLAN_SECONDS = 1.0, 0.2
     answers += generate(llm, WANTED)
     tell("late")

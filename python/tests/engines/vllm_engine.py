@@ -1,6 +1,7 @@
 """A real vLLM, in processes that are forked from one which has imported it."""
 
 import contextlib
+import json
 import logging
 import os
 import sys
@@ -21,6 +22,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 BLOCK = 128
 # Blocks, more than all prompts of a test need: a GiB takes long to fill with zeros at each start.
 ROOM = 256
+# Of the daemon, in an engine's process.
+_socket = None
 
 
 def preload():
@@ -107,6 +110,8 @@ class Forked(forked.Forked):
             before()
         if transfer is not None:
             options["kv_transfer_config"] = KVTransferConfig(**transfer)
+        global _socket
+        _socket = transfer and transfer["kv_connector_extra_config"]["ucm_socket"]
         llm = LLM(**options)
         yield llm
         # As vLLM ends: the connector is shut down with its engine.
@@ -133,13 +138,31 @@ def answer(output):
     )
 
 
-def forget(llm):
-    """Empties the engine's own prefix cache."""
+def forget(llm, settled=True):
+    """Empties the engine's own prefix cache, and waits until what the daemon was given is in the store."""
     deadline = time.monotonic() + BOUND_SECONDS
-    while llm.reset_prefix_cache() is False:
-        assert time.monotonic() < deadline, "blocks stay taken"
+    while llm.reset_prefix_cache() is False or (settled and saves()):
+        assert time.monotonic() < deadline, "blocks stay taken, or are not stored"
         # Without an engine process nobody makes another step.
         generate(llm, [{"prompt_token_ids": list(range(20, 30))}], tokens=2)
+
+
+def saves():
+    """How many the daemon has not ended; none without a daemon."""
+    from ucm import protocol
+    from ucm.client import Connection, Gone
+
+    if _socket is None:
+        return 0
+    try:
+        observer = Connection(_socket, protocol.OBSERVER, "test", BOUND_SECONDS)
+        try:
+            answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, BOUND_SECONDS)
+        finally:
+            observer.close()
+    except (OSError, Gone):
+        return 0
+    return sum(one.get("saves") or 0 for one in json.loads(protocol.Reader(answer.body).string())["engines"])
 
 
 def full_blocks(wanted, block=BLOCK):
