@@ -84,6 +84,15 @@ class ImageSmokeIT {
   }
 
   @Test
+  void takesNoMoreThan110Mebibytes() throws IOException {
+    try (Stream<Path> files = Files.walk(UcmProcess.IMAGE)) {
+      long bytes =
+          files.filter(Files::isRegularFile).mapToLong(file -> file.toFile().length()).sum();
+      assertThat(bytes).isBetween(1L << 20, 110L << 20);
+    }
+  }
+
+  @Test
   void listsTheStoresItShips() {
     UcmProcess.Ended stores = UcmProcess.run("stores");
     assertThat(stores.exitCode()).as(stores.all()).isZero();
