@@ -27,6 +27,8 @@ COPY_SECONDS = 55.0
 FEWEST_SLOTS = 4
 # So that reads and writes of two steps each leave slots for the other.
 STEPS = 4
+# So that one step is copied here while the daemon reads or writes the next one.
+STEP_BYTES = 16 << 20
 
 Pieces = Sequence[Tuple[int, int]]
 _Answer = TypeVar("_Answer")
@@ -39,7 +41,7 @@ class Session:
     def __init__(self, link: Link, connection: Connection, segment: Segment) -> None:
         self.connection = connection
         self.segment = segment
-        self.step = max(1, segment.slots // STEPS)
+        self.step = max(1, min(segment.slots // STEPS, STEP_BYTES // segment.stride))
         self._link = link
         self._turn = threading.Condition()
         # Guarded by the condition: what is awaited, and whether a thread reads for all.
@@ -65,13 +67,29 @@ class Session:
 
     def ask_briefly(self, kind: int, body: Writer, expected: int) -> Optional[bytes]:
         """An answer that holds nothing; None when it does not come soon, or an earlier one has not come."""
+        sequence = self.send_brief(kind, body)
+        return None if sequence is None else self._wait(sequence, expected, LOOKUP_SECONDS)
+
+    def send_brief(self, kind: int, body: Writer) -> Optional[int]:
+        """Sends a question whose answer holds nothing; None when an earlier one has not come in its time."""
         with self._turn:
             while self._late and not self._reading and self._read(0.0):
                 pass
             if self._late:
                 self._require_life(self._late_since)
                 return None
-        return self._wait(self.send(kind, body), expected, LOOKUP_SECONDS)
+        return self.send(kind, body)
+
+    def is_answered(self, sequence: int) -> bool:
+        """Whether an answer has come; does not wait for it."""
+        with self._turn:
+            while self._answers[sequence] is None and not self._reading and self._read(0.0):
+                pass
+            return self._answers[sequence] is not None
+
+    def take_brief(self, sequence: int, expected: int) -> Optional[bytes]:
+        """An answer to what `send_brief` has sent; None if it has not come, and then it is given up."""
+        return self._wait(sequence, expected, 0.0)
 
     def _wait(self, sequence: int, expected: int, seconds: float) -> Optional[bytes]:
         """What was answered; None when the time is over, and then the answer is not awaited any more."""
@@ -133,6 +151,30 @@ class Session:
         self.connection.send(protocol.LOADED, Writer().u64s([hold]).u64s([]), answered=False)
 
 
+class Question:
+    """Which pages are stored: asked, and answered later. For a thread that must not wait."""
+
+    def __init__(
+        self, within: Callable[..., Any], session: Session, sequence: int, count: int
+    ) -> None:
+        self._within = within
+        self._session = session
+        self._sequence = sequence
+        self._count = count
+        self._until = time.monotonic() + LOOKUP_SECONDS
+
+    def answer(self) -> Optional[List[bool]]:
+        """Which are; None as long as that is not known. Asked no more once it is."""
+        nothing = [False] * self._count
+        return self._within(self._look, nothing, self._session)  # type: ignore[no-any-return]
+
+    def _look(self, session: Session) -> Optional[List[bool]]:
+        if not session.is_answered(self._sequence) and time.monotonic() < self._until:
+            return None
+        answer = session.take_brief(self._sequence, protocol.FOUND_WHICH)
+        return [False] * self._count if answer is None else protocol.read_blocks(answer, self._count)
+
+
 class _Commit(NamedTuple):
     """A save that is being stored, and which pages are in it."""
 
@@ -167,6 +209,10 @@ class Pages:
     def start(self) -> None:
         """Connects, and waits for that no longer than a minute."""
         self._link.start(REGISTER_SECONDS)
+
+    @property
+    def connected(self) -> bool:
+        return self._link.connected
 
     def _open(self, connection: Connection) -> None:
         # An engine of its own each time: the one before may not have ended yet.
@@ -206,14 +252,16 @@ class Pages:
     def _make_session(self, connection: Connection, segment: Segment) -> Session:
         return Session(self._link, connection, segment)
 
-    def _with_session(self, act: Callable[[Session], _Answer], nothing: _Answer) -> _Answer:
-        """Acts over the connection; `nothing` when there is none, or it is lost meanwhile."""
+    def _with_session(
+        self, act: Callable[[Session], _Answer], nothing: _Answer, of: Optional[Session] = None
+    ) -> _Answer:
+        """Acts over the connection; `nothing` when there is none, another one, or it is lost meanwhile."""
         try:
             connection = self._link.get()
         except Gone:
             return nothing
         session = self._session
-        if session is None or session.connection is not connection:
+        if session is None or session.connection is not connection or of not in (None, session):
             return nothing
         try:
             return act(session)
@@ -229,6 +277,17 @@ class Pages:
             return [False] * len(ids) if answer is None else protocol.read_blocks(answer, len(ids))
 
         return self._with_session(ask, [False] * len(ids)) if ids else []
+
+    def ask(self, ids: List[bytes]) -> Optional[Question]:
+        """Like `find`, but does not wait; None when nothing is found now."""
+
+        def send(session: Session) -> Optional[Question]:
+            sequence = session.send_brief(protocol.FIND, Writer().ids(ids))
+            if sequence is None:
+                return None
+            return Question(self._with_session, session, sequence, len(ids))
+
+        return self._with_session(send, None)
 
     def exists(self, ids: List[bytes]) -> int:
         """How many of the first pages are stored."""

@@ -473,8 +473,9 @@ def read_opened_region(body: bytes) -> str:
 
 def read_blocks(body: bytes, count: int) -> List[bool]:
     """FOUND_WHICH and MOVED: for each block that was asked for, whether it is among those."""
-    bits = int.from_bytes(Reader(body).raw(), "little")
-    return [bool(bits >> i & 1) for i in range(count)]
+    bits = int.from_bytes(Reader(body).raw(), "little") & ((1 << count) - 1)
+    # Backwards, and without the digit that keeps leading zeros.
+    return [digit == "1" for digit in f"{bits | 1 << count:b}"[:0:-1]]
 
 
 def read_leased(body: bytes) -> Leased:

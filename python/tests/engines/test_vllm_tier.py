@@ -136,6 +136,37 @@ def test_what_was_stored_before_a_reset_is_not_found(daemon, way):
     assert before == 0
 
 
+def at_once(ask, tier, way):
+    """Whether look-ups of own chunks find all at their first call: stored, after a reset, and so again."""
+    import vllm.v1.kv_offload.base as base
+    from offloading import key
+
+    engine = begin(tier, way)
+    keys = [key(i) for i in range(1, 9)]
+
+    def finds_all():
+        request = engine.request()
+        found = {engine.tier.lookup(one, request) for one in keys}
+        engine.step()
+        engine.manager.on_request_finished(request)
+        return found == {base.LookupResult.HIT}
+
+    found = []
+    for _ in range(2):
+        engine.store(keys)
+        engine.settle()
+        found.append(finds_all())
+        engine.manager.reset_cache()
+        found.append(finds_all())
+    engine.close()
+    return found
+
+
+@pytest.mark.short
+def test_an_engine_finds_at_once_what_it_has_stored_but_not_after_a_reset(daemon, way):
+    assert in_a_process(at_once, ours(daemon), way) == [True, False, True, False]
+
+
 def damaged(ask, tier, way):
     """Chunks are stored, some of them damaged in their files; the others are found."""
     from offloading import key

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Iterable, List, Sequence
 
+from ucm import names
 from ucm.pages import Pages, Pieces
 
 
@@ -20,16 +20,17 @@ class HostPool:
 
     def __init__(self, pool: Any, pages: Pages, name: List[Any]) -> None:
         self.pages = pages
-        self.name = name
+        self._of_all = names.md5()
+        self._of_all.update(json.dumps(name).encode())
         self._pool = pool
         self._page_size = page_size(pool)
         self._order = order(pool)
 
     def ids(self, keys: Sequence[str]) -> List[bytes]:
-        of_all = hashlib.md5(json.dumps(self.name).encode(), usedforsecurity=False)
+        copy = self._of_all.copy
         ids = []
         for key in keys:
-            of_page = of_all.copy()
+            of_page = copy()
             of_page.update(_hash_bytes(key))
             ids.append(of_page.digest())
         return ids

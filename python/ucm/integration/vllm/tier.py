@@ -12,7 +12,6 @@ memory by opaque keys. So what vLLM can offload, hybrid models included, this ti
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import inspect
 import json
 import os
@@ -28,13 +27,17 @@ from vllm.v1.core import kv_cache_utils
 from vllm.v1.kv_offload import base
 from vllm.v1.kv_offload.tiering.base import JobResult, RequestOffloadingContext, SecondaryTierManager
 
+from ucm import names
 from ucm.chunks import Chunks
 from ucm.integration import stores
 from ucm.integration.vllm import compat, identity
+from ucm.pages import Question
 from ucm.protocol import Engine, Identity
 
 # Jobs that are under way at once; the daemon moves the chunks of each in parallel.
 _JOBS = 4
+# About 10 MB of names.
+_MOST_HELD = 1 << 16
 _OWN_KEYS = ("config_file", "module_path", "ucm_socket", "ucm_start_daemon", "enable_kv_events", "locality")
 _BOTH_ROLES = 3
 _RESULT_FIELDS = {field.name for field in dataclasses.fields(JobResult)}
@@ -43,9 +46,10 @@ _RESULT_FIELDS = {field.name for field in dataclasses.fields(JobResult)}
 class _Verdict:
     """Whether a key is stored: None as long as that is being asked. Its requests keep it."""
 
-    __slots__ = ("found", "requests")
+    __slots__ = ("name", "found", "requests")
 
-    def __init__(self) -> None:
+    def __init__(self, name: bytes) -> None:
+        self.name = name
         self.found: Optional[bool] = None
         self.requests: Set[str] = set()
 
@@ -77,16 +81,24 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         self._verdicts: Dict[bytes, _Verdict] = {}
         self._asked: Dict[str, Set[bytes]] = {}
         self._step: Dict[bytes, _Verdict] = {}
+        # What was asked last, and whether this step has not looked for the answer yet.
+        self._question: Optional[Question] = None
+        self._questioned: List[_Verdict] = []
+        self._listens = False
+        # What this engine has moved, the newest last: found without being asked for. If it is gone since,
+        # its load fails, which costs a step, and it is forgotten.
+        self._held: Dict[bytes, None] = {}
+        self._trusts = False
         self._stored_events: Optional[List[Any]] = None
         # Appended to by threads that move, in one operation.
         self._results: Deque[Any] = deque()
         self._idle = threading.Condition()
         self._open_jobs = 0  # Guarded by the condition.
         self._executor = ThreadPoolExecutor(_JOBS, "ucm-tier")
-        # Look-ups do not wait for jobs.
-        self._asker = ThreadPoolExecutor(1, "ucm-tier-lookup")
         self._chunks: Optional[Chunks] = None
-        self._namespace = hashlib.md5(usedforsecurity=False)
+        # Of what is stored, since the engine disowned what was before; empty until then.
+        self._generation = ""
+        self._namespace = names.md5()
         try:
             self._connect(offloading_spec, primary_kv_view, config)
         except Exception as error:  # The engine starts all the same.
@@ -140,28 +152,50 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
 
     def lookup(self, key: bytes, req_context: Any) -> Any:
         """Whether a chunk is stored; asked of the daemon at the end of the step."""
+        if self._listens:
+            self._listen()
         verdict = self._verdicts.get(key)
         if verdict is None:
-            verdict = self._verdicts[key] = self._step[key] = _Verdict()
+            if self._trusts and key in self._held:
+                return _as_result(True)
+            verdict = self._verdicts[key] = self._step[key] = _Verdict(self._name(key))
         verdict.requests.add(req_context.req_id)
         self._asked.setdefault(req_context.req_id, set()).add(key)
         return _as_result(verdict.found)
 
     def on_schedule_end(self, *_: Any) -> None:
-        if not self._step:
-            return
-        step, self._step = self._step, {}
-        self._asker.submit(self._find, list(step), list(step.values()))
+        if self._question is not None:
+            self._listen()
+        if self._step and self._question is None:
+            self._questioned = list(self._step.values())
+            self._step.clear()
+            try:
+                if self._chunks is not None:
+                    self._question = self._chunks.ask([one.name for one in self._questioned])
+            except Exception as error:
+                self._log.warning("UCM: a look-up failed, which counts as a miss: %s", error)
+            if self._question is None:
+                self._answered([False] * len(self._questioned))
+        self._listens = self._question is not None
+        self._trusts = self._chunks is not None and self._chunks.connected
 
-    def _find(self, keys: List[bytes], verdicts: List[_Verdict]) -> None:
-        found: Sequence[bool] = [False] * len(keys)
+    def _listen(self) -> None:
+        """Takes the answer to the last question, if it has come."""
+        self._listens = False
+        assert self._question is not None
+        found: Optional[Sequence[bool]] = [False] * len(self._questioned)
         try:
-            if self._chunks is not None:
-                found = self._chunks.find(self._ids(keys))
+            found = self._question.answer()
         except Exception as error:
             self._log.warning("UCM: a look-up failed, which counts as a miss: %s", error)
-        for verdict, is_there in zip(verdicts, found):
+        if found is not None:
+            self._question = None
+            self._answered(found)
+
+    def _answered(self, found: Sequence[bool]) -> None:
+        for verdict, is_there in zip(self._questioned, found):
             verdict.found = is_there
+        self._questioned = []
 
     def on_request_finished(self, req_context: Any) -> None:
         request_id = req_context.req_id
@@ -185,27 +219,31 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         numbers = job.chunk_ids if hasattr(job, "chunk_ids") else job.block_ids
         with self._idle:
             self._open_jobs += 1
-        self._executor.submit(self._move, job.job_id, keys, [int(i) for i in numbers], stores_it)
+        self._executor.submit(
+            self._move, job.job_id, keys, [int(i) for i in numbers], stores_it, self._generation
+        )
 
-    def _move(self, job_id: int, keys: List[bytes], numbers: List[int], stores_it: bool) -> None:
+    def _move(
+        self, job_id: int, keys: List[bytes], numbers: List[int], stores_it: bool, generation: str
+    ) -> None:
         began = time.monotonic()
         moved: Sequence[bool] = [False] * len(keys)
         try:
             if self._chunks is not None:
                 move = self._chunks.store if stores_it else self._chunks.load
-                moved = move(self._ids(keys), numbers)
+                moved = move([self._name(key) for key in keys], numbers)
         except Exception as error:
             self._log.warning("UCM: chunks were not moved: %s: %s", type(error).__name__, error)
         seconds = time.monotonic() - began
         with self._idle:
-            self._results.append((job_id, keys, moved, seconds, stores_it))
+            self._results.append((job_id, keys, moved, seconds, stores_it, generation))
             self._open_jobs -= 1
             self._idle.notify_all()
 
     def get_finished_jobs(self) -> Iterable[Any]:
         finished = []
         while self._results:
-            job_id, keys, moved, seconds, stores_it = self._results.popleft()
+            job_id, keys, moved, seconds, stores_it, generation = self._results.popleft()
             well = [key for key, is_moved in zip(keys, moved) if is_moved]
             more: Dict[str, Any] = {
                 "transfer_time": seconds,
@@ -218,13 +256,25 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
                 if well:
                     more["successful_keys"] = tuple(well)
                 for key, is_moved in zip(keys, moved):
+                    if is_moved:
+                        continue
+                    self._held.pop(key, None)
                     # It would be asked for again and again.
                     verdict = self._verdicts.get(key)
-                    if verdict is not None and not is_moved:
+                    if verdict is not None:
                         verdict.found = False
+            if generation == self._generation:
+                self._hold(well)
             known = {name: value for name, value in more.items() if name in _RESULT_FIELDS}
             finished.append(JobResult(job_id=job_id, success=len(well) == len(keys), **known))
         return finished
+
+    def _hold(self, keys: Iterable[bytes]) -> None:
+        for key in keys:
+            self._held.pop(key, None)
+            self._held[key] = None
+        while len(self._held) > _MOST_HELD:
+            del self._held[next(iter(self._held))]
 
     def _event(self, keys: List[bytes]) -> Any:
         fields = {field.name for field in dataclasses.fields(base.OffloadingEvent)}
@@ -250,12 +300,14 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         until now is disowned.
         """
         self._await_jobs()
+        self._held.clear()
         for key, before in self._verdicts.items():
             # Answers that are still to come go to the ones before.
-            asked = self._verdicts[key] = self._step[key] = _Verdict()
+            asked = self._verdicts[key] = self._step[key] = _Verdict(before.name)
             asked.requests = before.requests
+        self._generation = uuid.uuid4().hex
         if self._chunks is not None:
-            self._chunks.disown(uuid.uuid4().hex)
+            self._chunks.disown(self._generation)
 
     def _await_jobs(self) -> None:
         with self._idle:
@@ -265,7 +317,6 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         """Ends what is under way; the daemon leaves the engine's memory alone afterwards."""
         self._await_jobs()
         self._executor.shutdown()
-        self._asker.shutdown()
         if self._chunks is not None:
             self._chunks.close()
 
@@ -277,13 +328,10 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         assert strides is not None
         return int(strides[0])
 
-    def _ids(self, keys: Sequence[bytes]) -> List[bytes]:
-        ids = []
-        for key in keys:
-            name = self._namespace.copy()
-            name.update(key)
-            ids.append(name.digest())
-        return ids
+    def _name(self, key: bytes) -> bytes:
+        name = self._namespace.copy()
+        name.update(key)
+        return name.digest()  # type: ignore[no-any-return]
 
 
 def _as_result(found: Optional[bool]) -> Any:
