@@ -227,8 +227,8 @@ def test_two_engines_share_a_bucket_and_outlive_its_gateway(engine, networks, ga
 
     # The negative control: nothing of it is below another prefix.
     other = engine(once, remote(second, "other"), before=second.before_engine).result()
-    # Later prompts find what the engine itself has of the first.
-    assert cached(other)[0] == 0
+    # The others find what the engine has of the prompt that it computed first: any, where look-ups are late.
+    assert min(cached(other)) == 0
     assert max(cached(other)) < full_blocks(WANTED)[0]
     assert difference(other, expected) is None
 
