@@ -25,9 +25,9 @@ import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /**
  * The blocks of a worker that names them by itself: no requests, no tokens, no steps. Its slots, holds and
- * saves are those of its engine. What a worker asks is answered by threads of this class, so that a look-up
- * which takes long delays nothing else that it sends; of many questions the last ones wait in {@link
- * #exists}, {@link #lease} and {@link #reserve}. A question to a store that fails is answered as if
+ * saves are those of its engine. What a worker asks is answered by threads of this class, unless the answer is
+ * known in memory, so that a look-up which takes long delays nothing else that it sends; of many questions the
+ * last ones wait in {@link #exists}, {@link #lease} and {@link #reserve}. A question to a store that fails is answered as if
  * nothing were there. Thread-safe.
  */
 public final class NamedBlocks implements AutoCloseable {
@@ -71,7 +71,7 @@ public final class NamedBlocks implements AutoCloseable {
    */
   public void exists(BlockIds named, IntConsumer answer) {
     BlockIds ids = stored(named);
-    run(() -> answer.accept(leading(ids)), () -> answer.accept(0));
+    ask(ids, () -> answer.accept(leading(ids)), () -> answer.accept(0));
   }
 
   /**
@@ -81,7 +81,7 @@ public final class NamedBlocks implements AutoCloseable {
    */
   public void find(BlockIds named, Consumer<BitSet> answer) {
     BlockIds ids = stored(named);
-    run(() -> answer.accept(blocks.pipeline.lookup(ids)), () -> answer.accept(new BitSet()));
+    ask(ids, () -> answer.accept(blocks.pipeline.lookup(ids)), () -> answer.accept(new BitSet()));
   }
 
   /**
@@ -230,16 +230,41 @@ public final class NamedBlocks implements AutoCloseable {
     return blocks.pipeline.lookupPrefix(ids) + 1;
   }
 
+  /** Blocks that are all known need no volume, and waking a thread takes longer than the answer. */
+  private void ask(BlockIds ids, Runnable question, Runnable failed) {
+    if (areKnown(ids)) {
+      answer(question, failed);
+    } else {
+      run(question, failed);
+    }
+  }
+
+  private boolean areKnown(BlockIds ids) {
+    try {
+      BitSet known = blocks.pipeline.lookupKnown(ids);
+      return known != null && known.nextClearBit(0) >= ids.size();
+    } catch (RuntimeException _) {
+      // The question says why.
+      return false;
+    }
+  }
+
+  private void answer(Runnable question, Runnable failed) {
+    try {
+      question.run();
+    } catch (RuntimeException e) {
+      warn(e);
+      failed.run();
+    }
+  }
+
   private void run(Runnable question, Runnable failed) {
     questions.acquireUninterruptibly();
     try {
       executor.execute(
           () -> {
             try {
-              question.run();
-            } catch (RuntimeException e) {
-              warn(e);
-              failed.run();
+              answer(question, failed);
             } finally {
               questions.release();
             }
