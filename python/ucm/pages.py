@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Seque
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
+from ucm.memory import Move, move
 from ucm.protocol import Engine, Frame, Identity, ProtocolError, Writer
 from ucm.segment import Segment
 
@@ -320,11 +320,13 @@ class Pages:
                 # It is read while these are copied.
                 following = Writer().ids(ids[end : end + session.step])
                 asked = session.send(protocol.LEASE, following)
+            moves: List[Move] = []
             for slot, page in zip(leased.slots, pages[done:end]):
                 address = session.segment.address(slot)
                 for pointer, size in page:
-                    ctypes.memmove(pointer, address, size)
+                    moves.append((pointer, address, size))
                     address += size
+            move(moves)
             if time.monotonic() - since > COPY_SECONDS:
                 raise Gone(f"pages were not copied within {COPY_SECONDS:g} s")
             if leased.hold:
@@ -347,16 +349,18 @@ class Pages:
             if len(slots) != min(session.step, len(ids) - done):
                 raise ProtocolError(f"the daemon names {len(slots)} slots, and others were asked for")
             written = []
+            moves: List[Move] = []
             for number, slot in enumerate(slots, done):
                 if slot == protocol.NO_SLOT:
                     break
                 if slot != protocol.STORED:
                     address = session.segment.address(slot)
                     for pointer, size in pages[number]:
-                        ctypes.memmove(address, pointer, size)
+                        moves.append((address, pointer, size))
                         address += size
                     written.append(number)
                 done = number + 1
+            move(moves)
             if save:
                 commits.append(_Commit(session.send(protocol.COMMIT, Writer().u64(save)), written))
             elif not commits and done < len(ids) and slots[:1] == [protocol.NO_SLOT]:
