@@ -66,6 +66,12 @@ class Daemon:
         with open(os.path.join(self.folder, "serve.log"), encoding="utf-8") as file:
             return file.read()
 
+    def freeze(self):
+        """Stops all of its threads; the signal itself does not wait for that."""
+        self.process.send_signal(signal.SIGSTOP)
+        _, status = os.waitpid(self.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), self.log()
+
     def kill(self):
         self.process.kill()
         self.process.wait()

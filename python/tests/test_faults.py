@@ -120,7 +120,7 @@ def test_requests_end_beside_a_stopped_daemon(own_daemon, monkeypatch):
     for i, prompt in enumerate(requests[:6]):
         engine.add(f"a{i}", prompt)
     engine.run()
-    own_daemon.process.send_signal(signal.SIGSTOP)
+    own_daemon.freeze()
     try:
         for i, prompt in enumerate(requests):
             engine.add(f"b{i}", prompt)

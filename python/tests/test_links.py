@@ -292,7 +292,7 @@ def test_a_real_daemon_that_hangs_is_given_up_and_noticed_when_it_goes_on_or_is_
     source = bytearray(b"x" * 4096)
     address = ctypes.addressof(ctypes.c_char.from_buffer(source))
     assert pages.set(IDS, [[(address, 4096)]] * 3) == 3 and pages.exists(IDS) == 3
-    made.process.send_signal(signal.SIGSTOP)
+    made.freeze()
     assert pages.exists(IDS) == 0
     until(lambda: pages.exists(IDS) == 0 and not pages._link.connected)
     made.process.send_signal(signal.SIGCONT)

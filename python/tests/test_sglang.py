@@ -370,7 +370,7 @@ def test_a_stopped_daemon_is_left_alone(mortal, hurried, monkeypatch):
     chain = keys(12, 10)
     assert engine.backup(chain) == 10
     monkeypatch.setattr(pages, "LOOKUP_SECONDS", 0.1)
-    mortal.process.send_signal(signal.SIGSTOP)
+    mortal.freeze()
     try:
         assert engine.prefetch(chain) == (0, 0)
         # Nothing waits for it again.

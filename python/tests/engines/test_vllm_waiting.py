@@ -52,13 +52,13 @@ def test_an_open_lookup(engine, daemon):
     daemon.write_yaml("Posix", "use_layerwise: false\n")
     running = engine(waits, daemon)
     assert running.receive() == "stored"
-    daemon.process.send_signal(signal.SIGSTOP)
+    daemon.freeze()
     running.send("paused")
     took = running.receive()
     daemon.process.send_signal(signal.SIGCONT)
     running.send("resumed")
     assert running.receive() == "stops"
-    daemon.process.send_signal(signal.SIGSTOP)
+    daemon.freeze()
     running.send("paused")
     assert running.receive() == "late"
     daemon.process.send_signal(signal.SIGCONT)

@@ -66,6 +66,11 @@ def keep_in_one_process():
                 config.parallel_config.distributed_executor_backend = "uni"
 
         CpuPlatform.check_and_update_config = staticmethod(checked)
+    import torch
+
+    if hasattr(torch, "accelerator") and not torch.cuda.is_available():
+        # vLLM 0.20 waits for a GPU at its end, also where there is none, which forked processes cannot.
+        torch.accelerator.synchronize = lambda *_: None
 
 
 def version():
