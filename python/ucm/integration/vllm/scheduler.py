@@ -581,12 +581,14 @@ class SchedulerSide:
 
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""
-        if output.finished_recving:
-            arrived = self._loading.intersection(output.finished_recving)
+        received = getattr(output, "finished_recving", None)
+        if received:
+            arrived = self._loading.intersection(received)
             self._loading -= arrived
             self._arrived |= arrived
-        if output.finished_sending:
-            self._kept.difference_update(output.finished_sending)
+        sent = getattr(output, "finished_sending", None)
+        if sent:
+            self._kept.difference_update(sent)
         if self._events is not None:
             self._events.handed_over(getattr(output, "kv_cache_events", None))
         if getattr(output, "invalid_block_ids", None) or getattr(output, "failed_recving", None):
