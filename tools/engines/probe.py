@@ -6,8 +6,7 @@ import statistics
 import time
 from collections import defaultdict
 
-from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorMetadata
-
+from no_connector import NoConnector
 from ucm.integration.vllm.ucm_connector import UCMConnector
 from ucm.staging import Staging
 
@@ -53,39 +52,14 @@ def _shifted(self, layout, layers, slots, blocks):
 Staging.load = _shifted
 
 
-class Empty(KVConnectorBase_V1):
-    """The least that a connector can be."""
-
-    def get_num_new_matched_tokens(self, request, num_computed_tokens):
-        return 0, False
-
-    def update_state_after_alloc(self, request, blocks, num_external_tokens):
-        pass
-
-    def build_connector_meta(self, scheduler_output):
-        return KVConnectorMetadata()
-
-    def start_load_kv(self, forward_context, **named):
-        pass
-
-    def wait_for_layer_load(self, layer_name):
-        pass
-
-    def save_kv_layer(self, layer_name, kv_layer, attn_metadata, **named):
-        pass
-
-    def wait_for_save(self):
-        pass
-
-
 class ProbedConnector(UCMConnector):
-    """By turns a step's calls are timed here and on an empty connector, which is asked first then: what a
+    """By turns a step's calls are timed here and on one that does nothing, which is asked first then: what a
     call costs whose code and data the computation before it has driven out of the processor's caches."""
 
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         role = self.role.name
-        self._probe_empty = Empty(*arguments, **named)
+        self._probe_empty = NoConnector(*arguments, **named)
         self._probe_turn = "ucm"
         self._probe_step = defaultdict(float)
         self._probe_steps = {"ucm": [], "empty": []}

@@ -1,4 +1,4 @@
-"""An engine without a KV cache outside: what the connector's cost is compared with."""
+"""An engine without a KV cache outside: what the cost of UCM's is compared with, also by `tools/engines`."""
 
 from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorMetadata
 
