@@ -136,14 +136,16 @@ public final class S3HealthCheck implements HealthCheck {
         return;
       }
       Optional<Instant> theirs = reply.time("date");
-      Duration skew = Duration.between(Instant.now(), theirs.orElse(Instant.EPOCH));
+      if (theirs.isEmpty()) {
+        found.add(Finding.warning("clock", "the server does not tell its time", ""));
+        return;
+      }
+      Duration skew = Duration.between(Instant.now(), theirs.get());
       judge(
           skew.abs().compareTo(MOST_SKEW) <= 0,
           "clock",
           "is the server's",
-          theirs.isEmpty()
-              ? "the server does not tell its time"
-              : "differs from the server's by " + skew.toSeconds() + " s",
+          "differs from the server's by " + skew.toSeconds() + " s",
           "set it: what is signed at another time is refused, by most servers after 15 min");
     }
 

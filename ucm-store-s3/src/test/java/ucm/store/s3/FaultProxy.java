@@ -58,6 +58,7 @@ final class FaultProxy implements AutoCloseable {
   final List<Asked> asked = new CopyOnWriteArrayList<>();
   private volatile Function<Asked, Fault> faults = _ -> Fault.NONE;
   private volatile Duration shift = Duration.ZERO;
+  private volatile boolean tellsTime = true;
 
   FaultProxy(int upstream) throws IOException {
     this.upstream = upstream;
@@ -86,13 +87,18 @@ final class FaultProxy implements AutoCloseable {
     shift = by;
   }
 
+  /** Its answers say no more what time it is. */
+  void dropDates() {
+    tellsTime = false;
+  }
+
   private Instant now() {
     return Instant.now().plus(shift);
   }
 
   private String dated(String head) {
     String date = DateTimeFormatter.RFC_1123_DATE_TIME.format(now().atZone(ZoneOffset.UTC));
-    return head.replaceFirst("(?i)\\r\\ndate: *[^\\r]*", "\r\nDate: " + date);
+    return head.replaceFirst("(?i)\\r\\ndate: *[^\\r]*", tellsTime ? "\r\nDate: " + date : "");
   }
 
   private boolean isOfNow(Asked one) {

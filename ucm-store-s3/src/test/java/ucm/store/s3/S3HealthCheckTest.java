@@ -68,6 +68,10 @@ final class S3HealthCheckTest {
       proxy.shiftDates(Duration.ofMinutes(10));
       assertThat(run(Map.of("s3_endpoints", proxy.endpoint())).get("clock").found())
           .matches("differs from the server's by (599|600) s");
+      proxy.dropDates();
+      Finding untold = run(Map.of("s3_endpoints", proxy.endpoint())).get("clock");
+      assertThat(untold.found()).isEqualTo("the server does not tell its time");
+      assertThat(untold.advice()).isEmpty();
     }
   }
 
