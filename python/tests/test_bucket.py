@@ -50,8 +50,14 @@ def get(url, token=""):
         return answer.read().decode()
 
 
-def test_status_metrics_and_log_show_no_secret(gateway, tmp_path, caplog):
-    daemon = Daemon(private(tmp_path / SHOWN))
+@pytest.fixture
+def daemon(tmp_path):
+    found = Daemon(private(tmp_path / SHOWN))
+    yield found
+    found.stop()
+
+
+def test_status_metrics_and_log_show_no_secret(gateway, daemon, caplog):
     daemon.options = ["--metrics-port", "0", "--admin-port", "0"]
     daemon.start(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET)
     serve(daemon, "log-level", "debug")
@@ -79,4 +85,3 @@ def test_status_metrics_and_log_show_no_secret(gateway, tmp_path, caplog):
     for text in [*told, counted]:
         for secret in (KEY, SECRET, MISPLACED):
             assert secret not in text
-    daemon.stop()

@@ -10,7 +10,6 @@ import threading
 import time
 
 import pytest
-from conftest import Daemon, private
 from ucm import client, daemon, protocol
 from ucm.client import Link
 from ucm.pages import Pages
@@ -282,8 +281,8 @@ def test_an_answer_that_comes_late_does_not_count_for_another_look_up(pages):
     until(lambda: pages.exists(IDS) == 3)
 
 
-def test_a_real_daemon_that_hangs_is_given_up_and_noticed_when_it_goes_on_or_is_replaced(tmp_path):
-    made = Daemon(private(tmp_path / "d")).start()
+def test_a_real_daemon_that_hangs_is_given_up_and_noticed_when_it_goes_on_or_is_replaced(own_daemon):
+    made = own_daemon
     text = open(made.yaml, encoding="utf-8").read()
     described = DESCRIBED._replace(config_name=made.yaml, config=text)
     extra = {"ucm_socket": made.socket, "ucm_start_daemon": False}
@@ -302,4 +301,3 @@ def test_a_real_daemon_that_hangs_is_given_up_and_noticed_when_it_goes_on_or_is_
     made.start()
     until(lambda: pages.exists(IDS) == 3)
     pages.close()
-    made.stop()

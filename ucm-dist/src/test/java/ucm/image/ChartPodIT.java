@@ -66,6 +66,8 @@ class ChartPodIT {
   @AfterEach
   void clean() throws Exception {
     if (daemon != null) {
+      // Those that have become another user do not end with the ones that started them.
+      daemon.descendants().forEach(ProcessHandle::destroyForcibly);
       daemon.destroyForcibly().waitFor();
     }
     if (memory != null) {
