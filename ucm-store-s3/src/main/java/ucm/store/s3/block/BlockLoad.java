@@ -24,9 +24,8 @@ import ucm.store.s3.client.ObjectRequest;
 public final class BlockLoad implements ObjectRequest.Sink {
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockLoad.class);
-  // What is copied and summed at a time: little enough to be summed in the processor's cache, and
-  // so much that a step
-  // costs nothing.
+  // Copied and summed at a time: little enough to be summed in the processor's cache, and so much
+  // that a step costs nothing.
   private static final int STEP = 1 << 18;
   private static final int RANGE_NOT_SATISFIABLE = 416;
 
