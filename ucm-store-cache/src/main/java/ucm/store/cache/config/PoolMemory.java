@@ -36,7 +36,7 @@ public final class PoolMemory implements SlotMemory {
   private final boolean returnable;
   // Guarded by this.
   private @Nullable Thread populating;
-  private volatile boolean freed;
+  private volatile boolean isEnough;
 
   private PoolMemory(
       @Nullable Arena arena, MemoryRegion region, int slots, long stride, boolean returnable) {
@@ -155,7 +155,7 @@ public final class PoolMemory implements SlotMemory {
 
   private void populateAll() {
     MemorySegment memory = region.segment();
-    for (long at = 0; at < memory.byteSize() && !freed; at += BYTES_AT_ONCE) {
+    for (long at = 0; at < memory.byteSize() && !isEnough; at += BYTES_AT_ONCE) {
       long bytes = Math.min(BYTES_AT_ONCE, memory.byteSize() - at);
       if (!HugeMemory.populate(memory.asSlice(at, bytes))) {
         return;
@@ -224,10 +224,15 @@ public final class PoolMemory implements SlotMemory {
     }
   }
 
+  /** Ends the thread of {@link #populate}: from now on a slot waits for its own memory when it is first used. */
+  public void endPopulating() {
+    isEnough = true;
+    awaitPopulated();
+  }
+
   /** Frees private memory. No slot may be touched afterwards. */
   public void free() {
-    freed = true;
-    awaitPopulated();
+    endPopulating();
     if (arena != null) {
       arena.close();
     }

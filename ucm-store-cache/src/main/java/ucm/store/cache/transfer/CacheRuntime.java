@@ -255,6 +255,10 @@ public final class CacheRuntime {
       LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
     }
     buffer.members.remove(this);
+    if (buffer.members.isEmpty()) {
+      // The memory itself may have to wait for the next stage.
+      memory.endPopulating();
+    }
     if (buffer.isShared()) {
       pool.dropUnfinished();
     }

@@ -186,6 +186,22 @@ final class BackgroundTest {
   }
 
   @Test
+  void noThreadOutlivesCloseWhereTheMemoryDoes() throws InterruptedException {
+    HeldClock clock = new HeldClock();
+    // So much that it is not all given by then.
+    Map<String, Object> large = Map.of("cache_buffer_capacity_gb", 4, "timeout_ms", 50);
+    TestCache cache = new TestCache(LAYOUT, next, 8, large, clock);
+    dump(cache, BlockBytes.ids(1, 1));
+    HeldNext.Held write = next.nextDump();
+    clock.letGo();
+    cache.close();
+    assertThat(cacheThreads()).isEmpty();
+    // The memory is freed only now.
+    write.takeAll();
+    assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
+  }
+
+  @Test
   void threadsSleepWhenThereIsNothingToDo() throws InterruptedException {
     try (TestCache cache =
         new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 20), new ManualClock())) {
@@ -208,6 +224,7 @@ final class BackgroundTest {
 
   private static boolean sleeps(Thread thread) {
     return thread.getState() == Thread.State.WAITING
+        || thread.getState() == Thread.State.TERMINATED
         || (thread instanceof ForkJoinWorkerThread
             && thread.getState() == Thread.State.TIMED_WAITING);
   }
