@@ -5,10 +5,11 @@ import importlib
 import json
 import multiprocessing
 import os
+import re
 import time
 
 import forked
-from forked import BOUND_SECONDS, Answer
+from forked import BOUND_SECONDS, Answer, prompts
 
 os.environ.update(HF_HUB_OFFLINE="1")
 
@@ -132,3 +133,40 @@ def forget(engine):
 def full_pages(wanted, page=PAGE):
     """How many tokens of each prompt can be found at the most: at least one is computed."""
     return [(len(one["prompt_token_ids"]) - 1) // page * page for one in wanted]
+
+
+# They share nothing, so that the engine finds no pages of its own.
+WANTED = prompts(count=2, shared=0)
+PAGES = sum(full_pages(WANTED)) // PAGE
+# Tokens that are found of each.
+NOTHING = [0] * len(WANTED)
+
+
+def once(engine, tell, hear):
+    return generate(engine, WANTED)
+
+
+def stored(engine, tell, hear):
+    """Answers, when the test has seen their pages; and again, when the engine has forgotten them."""
+    first = generate(engine, WANTED)
+    tell(first)
+    hear()
+    forget(engine)
+    return generate(engine, WANTED)
+
+
+def files(daemon):
+    """The blocks that are stored."""
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(os.path.join(daemon.folder, "data"))
+        for name in names
+        if re.fullmatch("[0-9a-f]{32}", name)
+    ]
+
+
+def until(held, what):
+    deadline = time.monotonic() + BOUND_SECONDS
+    while not held():
+        assert time.monotonic() < deadline, f"no {what}"
+        time.sleep(0.05)

@@ -1,19 +1,22 @@
 """Real SGLang with its hierarchical cache on a CPU: pages of an engine that has ended come back."""
 
-import os
-import re
-import time
-
 import pytest
 import sglang_engine
 from daemons import end, processes_of
-from forked import BOUND_SECONDS, cached, difference, prompts
-from sglang_engine import PAGE, forget, full_pages, generate, storage
-
-# They share nothing, so that the engine finds no pages of its own.
-WANTED = prompts(count=2, shared=0)
-PAGES = sum(full_pages(WANTED)) // PAGE
-NOTHING = [0] * len(WANTED)
+from forked import cached, difference
+from sglang_engine import (
+    NOTHING,
+    PAGES,
+    WANTED,
+    files,
+    forget,
+    full_pages,
+    generate,
+    once,
+    storage,
+    stored,
+    until,
+)
 
 
 @pytest.fixture
@@ -29,36 +32,6 @@ def sglang(tmp_path, model):
     yield make
     for one in made:
         one.kill()
-
-
-def files(daemon):
-    """The blocks that are stored."""
-    return [
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(os.path.join(daemon.folder, "data"))
-        for name in names
-        if re.fullmatch("[0-9a-f]{32}", name)
-    ]
-
-
-def until(held, what):
-    deadline = time.monotonic() + BOUND_SECONDS
-    while not held():
-        assert time.monotonic() < deadline, f"no {what}"
-        time.sleep(0.05)
-
-
-def once(engine, tell, hear):
-    return generate(engine, WANTED)
-
-
-def stored(engine, tell, hear):
-    """Answers, when the test has seen their pages; and again, when the engine has forgotten them."""
-    first = generate(engine, WANTED)
-    tell(first)
-    hear()
-    forget(engine)
-    return generate(engine, WANTED)
 
 
 def store(run, daemon, pages=PAGES):
