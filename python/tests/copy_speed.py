@@ -55,7 +55,7 @@ def main():
             tensor.fill_(1)
         worker.register(kv)
         scheduler = SchedulerSide(made, None)
-        observer = Connection(daemon.socket, protocol.OBSERVER, "speed", 5.0)
+        observer = Connection(daemon.socket, protocol.OBSERVER, "speed", 60.0)
         source, target = torch.ones(BYTES, dtype=torch.uint8), torch.ones(BYTES, dtype=torch.uint8)
         # As the slots, memory that processes may share.
         shared = torch.frombuffer(mmap.mmap(-1, BYTES), dtype=torch.uint8)
@@ -154,7 +154,7 @@ def save(scheduler, worker, observer, request):
 
 
 def status(observer):
-    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 5.0)
+    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 60.0)
     return protocol.Reader(answer.body).string()
 
 

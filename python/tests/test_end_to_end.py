@@ -31,8 +31,9 @@ def prompts(seed, count, prefixes=4, longest=180):
 
 
 def status(daemon):
-    observer = Connection(daemon.socket, protocol.OBSERVER, "test", 5.0)
-    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 5.0)
+    # A machine with much else to do is not a daemon that hangs.
+    observer = Connection(daemon.socket, protocol.OBSERVER, "test", 60.0)
+    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 60.0)
     observer.close()
     return json.loads(protocol.Reader(answer.body).string())["engines"]
 

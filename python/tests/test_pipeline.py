@@ -46,7 +46,7 @@ def test_a_model_that_is_cut_otherwise_has_other_blocks(daemon):
 
 
 def test_a_stage_that_is_none_is_refused(daemon):
-    connection = Connection(daemon.socket, protocol.WORKER, "test", 5.0)
+    connection = Connection(daemon.socket, protocol.WORKER, "test", 60.0)
     with pytest.raises(Refused, match="found stage 2 of 2"):
-        connection.ask(protocol.STAGE, protocol.stage(2, 2), protocol.DONE, 5.0)
+        connection.ask(protocol.STAGE, protocol.stage(2, 2), protocol.DONE, 60.0)
     connection.close()
