@@ -3,6 +3,8 @@
 What a scenario does runs in the engine's process; its result comes back through a pipe.
 """
 
+import functools
+import gc
 import multiprocessing
 import os
 import random
@@ -30,6 +32,15 @@ class Broken(AssertionError):
     """An engine that ended otherwise than the scenario wanted."""
 
 
+@functools.cache
+def share():
+    """What is imported is nobody's garbage: engines look at all of it again and again, and each would copy
+    the memory that they have in common."""
+    gc.collect()
+    gc.freeze()
+    gc.unfreeze = lambda: None
+
+
 class Forked:
     """An engine in a process of its own, and a scenario there: `scenario(engine, tell, hear)`.
 
@@ -38,6 +49,7 @@ class Forked:
 
     def __init__(self, scenario, log, environment=None, **arguments):
         self.log_path = str(log)
+        share()
         self._connection, remote = multiprocessing.Pipe()
         sys.stdout.flush()
         sys.stderr.flush()

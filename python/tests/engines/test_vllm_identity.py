@@ -54,26 +54,28 @@ def _flip_layers(folder):
             save_file(other, path, {"format": "pt"})
 
 
+def by_path(daemon, yes):
+    more = "model_fingerprint: path\n" if yes else ""
+    daemon.write_yaml("Posix", f"use_layerwise: false\n{more}")
+
+
 @pytest.mark.short
 def test_weights_replaced_under_one_path(engine, daemon, copied):
     before, again = engine(twice, daemon, model=str(copied)).result()
     assert cached(again) == full_blocks(WANTED) and difference(again, before) is None
-    change_weights(copied)
-    expected = engine(answers, model=str(copied)).result()
-    assert difference(expected, before) is not None
-    found = engine(answers, daemon, model=str(copied)).result()
-    assert cached(found) == NOTHING
-    assert difference(found, expected) is None
-
-
-def test_by_path_the_blocks_of_replaced_weights_are_found(engine, daemon, copied):
-    """The negative control, and what `model_fingerprint: path` risks."""
-    daemon.write_yaml("Posix", "use_layerwise: false\nmodel_fingerprint: path\n")
+    # The negative control, and what `model_fingerprint: path` risks.
+    by_path(daemon, True)
     engine(answers, daemon, model=str(copied)).result()
     change_weights(copied)
     found = engine(answers, daemon, model=str(copied)).result()
     assert cached(found) == full_blocks(WANTED)
-    assert difference(found, engine(answers, model=str(copied)).result()) is not None
+    expected = engine(answers, model=str(copied)).result()
+    assert difference(found, expected) is not None
+    assert difference(expected, before) is not None
+    by_path(daemon, False)
+    found = engine(answers, daemon, model=str(copied)).result()
+    assert cached(found) == NOTHING
+    assert difference(found, expected) is None
 
 
 @pytest.mark.full

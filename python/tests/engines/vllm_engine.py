@@ -1,6 +1,7 @@
 """A real vLLM, in processes that are forked from one which has imported it."""
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -26,8 +27,9 @@ ROOM = 256
 _socket = None
 
 
+@functools.cache
 def preload():
-    """Imports what each engine needs, once."""
+    """Does once what each engine would do at its start as far as it can be inherited."""
     import vllm  # noqa: F401
 
     for module in (
@@ -37,6 +39,11 @@ def preload():
         "vllm.v1.worker.cpu_model_runner",
         "vllm.model_executor.models.llama",
         "vllm.v1.executor.uniproc_executor",
+        "vllm.entrypoints.serve.utils.api_utils",
+        "vllm.entrypoints.launchers.cli_args",
+        "compressed_tensors",
+        "ucm.integration.vllm.scheduler",
+        "ucm.integration.vllm.worker",
     ):
         try:
             __import__(module)
@@ -51,6 +58,17 @@ def preload():
             registry._run_in_subprocess = lambda function: function()
     except ImportError:
         pass
+    replace_kernels()
+
+
+def replace_kernels():
+    """Of Triton by those for a CPU, which looks at all modules."""
+    from vllm.platforms import current_platform
+
+    name = "register_triton_kernel_overrides"
+    if hasattr(type(current_platform), name):
+        getattr(current_platform, name)()
+        setattr(type(current_platform), name, classmethod(lambda cls: None))
 
 
 def keep_in_one_process():
@@ -152,15 +170,35 @@ def forget(llm, settled=True):
         generate(llm, [{"prompt_token_ids": list(range(20, 30))}], tokens=2)
 
 
-def saves():
-    """How many the daemon has not ended; none without a daemon."""
+def preempted():
+    """The names of requests that are preempted from now on, in the engine's process."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.request import RequestStatus
+
+    seen = set()
+    schedule = Scheduler.schedule
+
+    def watched(self, *arguments, **named):
+        output = schedule(self, *arguments, **named)
+        seen.update(
+            one.request_id for one in self.waiting if one.status == RequestStatus.PREEMPTED
+        )
+        return output
+
+    Scheduler.schedule = watched
+    return seen
+
+
+def saves(socket=None):
+    """How many the daemon has not ended, that of this engine unless another is named; none without one."""
     from ucm import protocol
     from ucm.client import Connection, Gone
 
-    if _socket is None:
+    socket = socket or _socket
+    if socket is None:
         return 0
     try:
-        observer = Connection(_socket, protocol.OBSERVER, "test", BOUND_SECONDS)
+        observer = Connection(socket, protocol.OBSERVER, "test", BOUND_SECONDS)
         try:
             answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, BOUND_SECONDS)
         finally:
