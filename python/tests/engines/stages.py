@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import torch
+from ucm.integration.vllm import scheduler as ours
 from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
 from vllm.distributed.kv_transfer.kv_connector.utils import KVOutputAggregator
 from vllm.distributed.kv_transfer.kv_connector.v1 import KVConnectorRole
@@ -28,6 +29,7 @@ from vllm.v1.kv_cache_interface import FullAttentionSpec, SlidingWindowSpec
 from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
+from vllm_engine import saves
 
 BLOCK, BYTES, WINDOW = 16, 4, 40
 BOUND_SECONDS = 120.0
@@ -118,6 +120,9 @@ class Pipeline:
         config.cache_config.num_gpu_blocks_override = blocks
         # As the engine would, when its workers have said what they support.
         config.cache_config.kv_cache_layout = "LBHNC"
+        self._socket = transfer.kv_connector_extra_config["ucm_socket"]
+        # A busy machine is no daemon that hangs.
+        ours.LOOKUP_SECONDS = ours.PLAN_SECONDS = ours.HUNG_SECONDS = 60.0
         number, specs = 0, []
         for layers in stages:
             specs.append({})
@@ -183,8 +188,8 @@ class Pipeline:
 
     def forget(self):
         until = time.monotonic() + BOUND_SECONDS
-        while not self.scheduler.reset_prefix_cache():
-            assert time.monotonic() < until, "blocks stay taken"
+        while not self.scheduler.reset_prefix_cache() or saves(self._socket):
+            assert time.monotonic() < until, "blocks stay taken, or are not stored"
             self._step({})
 
     def close(self):
