@@ -8,7 +8,7 @@ import pytest
 import vllm_engine
 from vllm_engine import cached, difference, forget, full_blocks, generate, prompts
 
-# Of each mode.
+# Of each mode and model.
 KILLS = int(os.environ.get("UCM_KILLS", "100"))
 # They begin alike in groups, and end around the edges of blocks and within them.
 WANTED = [
@@ -16,10 +16,6 @@ WANTED = [
     for group, length in enumerate((383, 384, 385, 900, 1500))
     for one in prompts(seed=100 + group, count=3, length=length, shared=length // 2)
 ]
-
-
-def reference(llm, tell, hear):
-    return [generate(llm, [one])[0] for one in WANTED]
 
 
 def busy(expected, seed):
@@ -41,12 +37,27 @@ def busy(expected, seed):
 
 @pytest.mark.full
 def test_kills_of_the_daemon_under_load(engine, daemon, mode):
-    expected = engine(reference).result()
+    kill_again_and_again(engine, daemon)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(vllm_engine.version() < (0, 31), reason="has no groups with UCM")
+@pytest.mark.parametrize("kind", ["gemma3", "gemma3n", "gemma4", "gpt-oss", "llama4"])
+def test_kills_of_the_daemon_under_a_hybrid_model(engine, daemon, folder, kind):
+    daemon.write_yaml("Posix", "use_layerwise: false\n")
+    kill_again_and_again(engine, daemon, model=folder(kind))
+
+
+def kill_again_and_again(engine, daemon, **arguments):
+    def reference(llm, tell, hear):
+        return [generate(llm, [one])[0] for one in WANTED]
+
+    expected = engine(reference, **arguments).result()
     transfer = daemon.transfer()
     if vllm_engine.version() >= (0, 13, 0):
         transfer["kv_load_failure_policy"] = "recompute"
     seed = random.randrange(1 << 30)
-    running = engine(busy(expected, seed), transfer=transfer)
+    running = engine(busy(expected, seed), transfer=transfer, **arguments)
     moments = random.Random(seed)
     killed, began, rounds = 0, time.monotonic(), 0
     hit_before_kill = False
