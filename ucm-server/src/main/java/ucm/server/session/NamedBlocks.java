@@ -37,6 +37,8 @@ public final class NamedBlocks implements AutoCloseable {
   private static final int MOST_QUESTIONS = 64;
   private static final int[] NO_SLOTS = {};
 
+  private record Begun(String generation, MessageDigest md5) {}
+
   private final String engine;
   private final EngineBlocks blocks;
   private final String model;
@@ -44,6 +46,7 @@ public final class NamedBlocks implements AutoCloseable {
   private final Supplier<@Nullable String> ownGeneration;
   private final Semaphore questions = new Semaphore(MOST_QUESTIONS);
   private final ExecutorService executor;
+  private volatile @Nullable Begun begun;
   // Guarded by this: what begins after the end would be given back by no one.
   private boolean closed;
 
@@ -71,7 +74,12 @@ public final class NamedBlocks implements AutoCloseable {
    */
   public void exists(BlockIds named, IntConsumer answer) {
     BlockIds ids = stored(named);
-    ask(ids, () -> answer.accept(leading(ids)), () -> answer.accept(0));
+    if (areKnown(ids)) {
+      answer.accept(ids.size());
+      note(() -> leading(ids));
+    } else {
+      run(() -> answer.accept(leading(ids)), () -> answer.accept(0));
+    }
   }
 
   /**
@@ -81,7 +89,14 @@ public final class NamedBlocks implements AutoCloseable {
    */
   public void find(BlockIds named, Consumer<BitSet> answer) {
     BlockIds ids = stored(named);
-    ask(ids, () -> answer.accept(blocks.pipeline.lookup(ids)), () -> answer.accept(new BitSet()));
+    if (areKnown(ids)) {
+      BitSet all = new BitSet(ids.size());
+      all.set(0, ids.size());
+      answer.accept(all);
+      note(() -> blocks.pipeline.lookup(ids));
+    } else {
+      run(() -> answer.accept(blocks.pipeline.lookup(ids)), () -> answer.accept(new BitSet()));
+    }
   }
 
   /**
@@ -201,20 +216,30 @@ public final class NamedBlocks implements AutoCloseable {
    */
   private BlockIds stored(BlockIds named) {
     String own = ownGeneration.get();
-    String generation = own == null ? firstGeneration : own;
-    byte[] prefix = (model + ";generation:" + generation).getBytes(StandardCharsets.UTF_8);
+    MessageDigest begun = begun(own == null ? firstGeneration : own);
     byte[] bytes = named.toBytes();
-    MessageDigest md5 = md5();
     try {
       for (int at = 0; at < bytes.length; at += BlockIds.ID_BYTES) {
-        md5.update(prefix);
+        MessageDigest md5 = (MessageDigest) begun.clone();
         md5.update(bytes, at, BlockIds.ID_BYTES);
         md5.digest(bytes, at, BlockIds.ID_BYTES);
       }
-    } catch (DigestException e) {
+    } catch (DigestException | CloneNotSupportedException e) {
       throw new IllegalStateException(e);
     }
     return BlockIds.ofBytes(bytes);
+  }
+
+  /** What the names of a generation begin with. Names go on from copies of it. */
+  private MessageDigest begun(String generation) {
+    Begun last = begun;
+    if (last == null || !last.generation.equals(generation)) {
+      MessageDigest md5 = md5();
+      md5.update((model + ";generation:" + generation).getBytes(StandardCharsets.UTF_8));
+      last = new Begun(generation, md5);
+      begun = last;
+    }
+    return last.md5;
   }
 
   private static MessageDigest md5() {
@@ -230,15 +255,12 @@ public final class NamedBlocks implements AutoCloseable {
     return blocks.pipeline.lookupPrefix(ids) + 1;
   }
 
-  /** Blocks that are all known need no volume, and waking a thread takes longer than the answer. */
-  private void ask(BlockIds ids, Runnable question, Runnable failed) {
-    if (areKnown(ids)) {
-      answer(question, failed);
-    } else {
-      run(question, failed);
-    }
+  /** Has the stores count a question that is answered: the worker does not wait for that. */
+  private void note(Runnable question) {
+    answer(question, () -> {});
   }
 
+  /** Blocks that are all known need no volume, and waking a thread takes longer than the answer. */
   private boolean areKnown(BlockIds ids) {
     try {
       BitSet known = blocks.pipeline.lookupKnown(ids);
