@@ -42,6 +42,8 @@ class Session:
         self.connection = connection
         self.segment = segment
         self.step = max(1, min(segment.slots // STEPS, STEP_BYTES // segment.stride))
+        # Steps that are stored while the next one is copied: a second keeps the daemon's threads at work.
+        self.ahead = 2 if segment.slots >= 2 * STEPS * self.step else 1
         self._link = link
         self._turn = threading.Condition()
         # Guarded by the condition: what is awaited, and whether a thread reads for all.
@@ -366,8 +368,8 @@ class Pages:
             elif not commits and done < len(ids) and slots[:1] == [protocol.NO_SLOT]:
                 # Others have all slots.
                 stored = done
-            # One step is stored while the next one is copied.
-            while len(commits) > (1 if save else 0):
+            # Some steps are stored while the next one is copied.
+            while len(commits) > (session.ahead if save else 0):
                 stored = min(stored, self._settle(session, commits.popleft(), stored))
         while commits:
             stored = min(stored, self._settle(session, commits.popleft(), stored))

@@ -41,15 +41,22 @@ _MOST_HELD = 1 << 16
 _OWN_KEYS = ("config_file", "module_path", "ucm_socket", "ucm_start_daemon", "enable_kv_events", "locality")
 _BOTH_ROLES = 3
 _RESULT_FIELDS = {field.name for field in dataclasses.fields(JobResult)}
+# How this version of vLLM says whether a chunk is stored; None as long as that is not known.
+_RESULTS: Dict[Optional[bool], Any] = {None: None, True: True, False: False}
+if hasattr(base, "LookupResult"):
+    _RESULTS = {
+        None: base.LookupResult.RETRY,
+        True: base.LookupResult.HIT,
+        False: base.LookupResult.MISS,
+    }
 
 
 class _Verdict:
     """Whether a key is stored: None as long as that is being asked. Its requests keep it."""
 
-    __slots__ = ("name", "found", "requests")
+    __slots__ = ("found", "requests")
 
-    def __init__(self, name: bytes) -> None:
-        self.name = name
+    def __init__(self) -> None:
         self.found: Optional[bool] = None
         self.requests: Set[str] = set()
 
@@ -157,21 +164,27 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         verdict = self._verdicts.get(key)
         if verdict is None:
             if self._trusts and key in self._held:
-                return _as_result(True)
-            verdict = self._verdicts[key] = self._step[key] = _Verdict(self._name(key))
-        verdict.requests.add(req_context.req_id)
-        self._asked.setdefault(req_context.req_id, set()).add(key)
-        return _as_result(verdict.found)
+                return _RESULTS[True]
+            verdict = self._verdicts[key] = self._step[key] = _Verdict()
+        request = req_context.req_id
+        asked = self._asked.get(request)
+        if asked is None:
+            asked = self._asked[request] = set()
+        if key not in asked:
+            asked.add(key)
+            verdict.requests.add(request)
+        return _RESULTS[verdict.found]
 
     def on_schedule_end(self, *_: Any) -> None:
         if self._question is not None:
             self._listen()
         if self._step and self._question is None:
+            asked = list(self._step)
             self._questioned = list(self._step.values())
             self._step.clear()
             try:
                 if self._chunks is not None:
-                    self._question = self._chunks.ask([one.name for one in self._questioned])
+                    self._question = self._chunks.ask(self._names(asked))
             except Exception as error:
                 self._log.warning("UCM: a look-up failed, which counts as a miss: %s", error)
             if self._question is None:
@@ -231,7 +244,7 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         try:
             if self._chunks is not None:
                 move = self._chunks.store if stores_it else self._chunks.load
-                moved = move([self._name(key) for key in keys], numbers)
+                moved = move(self._names(keys), numbers)
         except Exception as error:
             self._log.warning("UCM: chunks were not moved: %s: %s", type(error).__name__, error)
         seconds = time.monotonic() - began
@@ -303,7 +316,7 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         self._held.clear()
         for key, before in self._verdicts.items():
             # Answers that are still to come go to the ones before.
-            asked = self._verdicts[key] = self._step[key] = _Verdict(before.name)
+            asked = self._verdicts[key] = self._step[key] = _Verdict()
             asked.requests = before.requests
         self._generation = uuid.uuid4().hex
         if self._chunks is not None:
@@ -328,19 +341,14 @@ class UcmTier(SecondaryTierManager):  # type: ignore[misc]
         assert strides is not None
         return int(strides[0])
 
-    def _name(self, key: bytes) -> bytes:
-        name = self._namespace.copy()
-        name.update(key)
-        return name.digest()  # type: ignore[no-any-return]
-
-
-def _as_result(found: Optional[bool]) -> Any:
-    results = getattr(base, "LookupResult", None)
-    if results is None:
+    def _names(self, keys: Iterable[bytes]) -> List[bytes]:
+        copy = self._namespace.copy
+        found = []
+        for key in keys:
+            name = copy()
+            name.update(key)
+            found.append(name.digest())
         return found
-    if found is None:
-        return results.RETRY
-    return results.HIT if found else results.MISS
 
 
 def _chunk_identity(spec: Any, vllm_config: Any) -> Dict[str, Any]:
