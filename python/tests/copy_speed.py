@@ -1,13 +1,16 @@
 """Loads and saves of a worker beside plain copies of the same bytes, in turns.
 
-UCM_HOME=ucm-dist/target/image /usr/bin/python3 python/tests/copy_speed.py
+UCM_HOME=ucm-dist/target/image /usr/bin/python3 python/tests/copy_speed.py [--json] [--blocks N] [--rounds N]
 
 A load is timed from the look-up to the end of the copy into the engine's blocks, all of it found in
 the pool of Cache, and its second half, from the step on, by itself; a save from the end of the step
 until all blocks are in that pool. SIM_CUDA_DIRECT=1, with the simulated driver in LD_LIBRARY_PATH,
-measures the device plane.
+measures the device plane, and so does TOY_ENGINE_GPU=1 on a real GPU: there "in this process" is one
+plain copy of as many bytes in pinned memory.
 """
 
+import argparse
+import json
 import mmap
 import os
 import statistics
@@ -31,9 +34,15 @@ from ucm.client import Connection  # noqa: E402
 from ucm.integration.vllm.scheduler import SchedulerSide  # noqa: E402
 from ucm.integration.vllm.worker import WorkerSide  # noqa: E402
 
-TOKENS, HEADS, DIM, LAYERS, BLOCKS = 128, 8, 128, 16, 120
-# The daemon's code is compiled during the first rounds, which do not count.
-WARMUP, ROUNDS = 30, 15
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--json", action="store_true", help="a list of figures in place of lines")
+parser.add_argument("--blocks", type=int, default=120, help="of 8 MiB (default: 120)")
+parser.add_argument("--rounds", type=int, default=15, help="that count (default: 15)")
+OPTIONS = parser.parse_args()
+
+TOKENS, HEADS, DIM, LAYERS, BLOCKS = 128, 8, 128, 16, OPTIONS.blocks
+# The daemon's code is compiled during the first rounds.
+WARMUP, ROUNDS = 2 * OPTIONS.rounds, OPTIONS.rounds
 PIECE = TOKENS * HEADS * DIM * 2
 BYTES = BLOCKS * LAYERS * 2 * PIECE
 
@@ -81,12 +90,18 @@ def main():
             note("save, until the engine may go on", filled, there)
             note("load", whole, copy)
             note("load, without the look-up", loaded, back)
-        print(f"{BYTES >> 20} MiB; medians of {ROUNDS} rounds")
+        figures = []
         for name, found in measures.items():
             spent, ratio = (statistics.median(column) for column in zip(*found[WARMUP:]))
             whole = gpu is None or name in ("save", "load") or "process" in name
             of = "a copy" if whole else "that in this process"
-            print(f"{name}: {BYTES / spent / 1e9:.1f} GB/s, {ratio:.2f} of {of}")
+            figures.append({"name": name, "gb_per_s": BYTES / spent / 1e9, "ratio": ratio, "of": of})
+        if OPTIONS.json:
+            print(json.dumps(figures))
+        else:
+            print(f"{BYTES >> 20} MiB; medians of {ROUNDS} rounds")
+            for one in figures:
+                print("{name}: {gb_per_s:.1f} GB/s, {ratio:.2f} of {of}".format(**one))
         observer.close()
         worker.close()
         scheduler.close()

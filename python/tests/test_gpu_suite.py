@@ -37,7 +37,7 @@ def test_a_device_is_measured_from_end_to_end(tmp_path, parts):
     assert found.count("ttft") == 2 + 4 * modes
     assert set(found) == {part.split("-")[0] for part in parts}
     assert "| 320 | 1 | 80% |" in ended.stdout
-    assert "| batch | both at once |" in ended.stdout
+    assert "| load, without the look-up |" in ended.stdout
     assert (tmp_path / "out" / "ttft.svg").read_text().count("<polyline") == 1 + 2 * modes
     # What is there is not measured again.
     assert run(tmp_path, *parts).stdout == ""

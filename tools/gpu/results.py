@@ -87,7 +87,7 @@ def table(results, seeds, out=sys.stdout):
             )
     for line in results.lines:
         if "answer" in line:
-            copies_table(line["answer"]["results"], out)
+            copies_table(line["answer"], out)
     others = [line for line in results.lines if line["part"] != "ttft" and "answer" not in line]
     if others:
         print("\n| part | what | found |\n|---|---|---|", file=out)
@@ -102,16 +102,10 @@ def table(results, seeds, out=sys.stdout):
 
 
 def copies_table(rows, out):
-    """Each way to copy beside one plain pinned copy, as `ucm bench gpu --json` has it."""
-    print("\n| shard | pieces | way | direction | GB/s | of the plain copy |", file=out)
-    print("|---|---|---|---|---|---|", file=out)
+    """Saves and loads beside plain copies, as python/tests/copy_speed.py --json has them."""
+    print("\n| copies | GB/s | beside |\n|---|---|---|", file=out)
     for row in rows:
-        measure = row["measure"]
-        print(
-            f"| {row['shard_bytes'] >> 10} KiB | {row['piece_bytes'] >> 10} KiB | {row['way']}"
-            f" | {measure['name']} | {measure['median']:.1f} | {measure['ratio']['median']:.2f} |",
-            file=out,
-        )
+        print(f"| {row['name']} | {row['gb_per_s']:.1f} | {row['ratio']:.2f} of {row['of']} |", file=out)
 
 
 def _short(value):

@@ -12,7 +12,6 @@ module ucm.bench {
   requires org.slf4j;
   requires tools.jackson.databind;
   requires ucm.cli;
-  requires ucm.device;
   requires ucm.lite;
   requires ucm.pipeline;
 

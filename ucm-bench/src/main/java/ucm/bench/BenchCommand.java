@@ -10,7 +10,7 @@ import ucm.cli.Subcommand;
 @Command(
     name = "bench",
     description = "Measures the parts of UCM beside the limits of this machine.",
-    subcommands = {BenchStoreCommand.class, BenchLayerwiseCommand.class, BenchGpuCommand.class})
+    subcommands = {BenchStoreCommand.class, BenchLayerwiseCommand.class})
 public final class BenchCommand implements Subcommand {
 
   @Spec private CommandSpec spec;
@@ -19,6 +19,6 @@ public final class BenchCommand implements Subcommand {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: store, layerwise or gpu");
+    throw new ParameterException(spec.commandLine(), "name a command: store or layerwise");
   }
 }

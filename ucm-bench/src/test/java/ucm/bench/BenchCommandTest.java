@@ -20,7 +20,7 @@ class BenchCommandTest {
   @TempDir private Path folder;
 
   @ParameterizedTest
-  @ValueSource(strings = {"bench", "bench store", "bench layerwise", "bench gpu"})
+  @ValueSource(strings = {"bench", "bench store", "bench layerwise"})
   void explainsItself(String command) {
     Ended help = run((command + " --help").split(" "));
     assertThat(help.exitCode()).as(help.err()).isZero();
@@ -45,7 +45,7 @@ class BenchCommandTest {
   void refusesToBeginWithoutACommand() {
     Ended bench = run("bench");
     assertThat(bench.exitCode()).isEqualTo(2);
-    assertThat(bench.err()).contains("name a command: store, layerwise or gpu");
+    assertThat(bench.err()).contains("name a command: store or layerwise");
   }
 
   private static void refusesStore(String expected, Object... args) {

@@ -8,6 +8,8 @@ final class RemovedCommands {
 
   private static final Map<String, String> INSTEAD =
       Map.of(
+          "bench gpu",
+          "`tools/gpu/run copies` measures what an engine's worker saves and loads on a GPU",
           "bench serve",
           "measure with an engine of your own: tools/engines/run for vLLM, tools/gpu/run on a GPU",
           "trace convert",

@@ -1,6 +1,5 @@
 package ucm.device;
 
-import java.util.Set;
 import ucm.api.MemoryRegion;
 
 /**
@@ -33,24 +32,13 @@ public interface Device extends AutoCloseable {
   DeviceStream stream(int marks);
 
   /**
-   * A queue as {@link #stream(int)}, which picks the best way, with one of the driver's ways to copy; for
-   * benchmarks.
-   *
-   * @throws DeviceException when the driver has no such way
-   */
-  DeviceStream stream(int marks, CopyWay way);
-
-  /** The driver's ways to copy. */
-  Set<CopyWay> copyWays();
-
-  /**
-   * Memory of the device, not initialised; for benchmarks and tests, as engines bring their own.
+   * Memory of the device, not initialised; for tests, as engines bring their own.
    *
    * @throws DeviceException when there is not so much
    */
   MemoryRegion allocate(long bytes);
 
-  /** Pinned host memory of the driver's own, not initialised; for benchmarks. */
+  /** Pinned host memory of the driver's own, not initialised. */
   MemoryRegion allocatePinned(long bytes);
 
   /**

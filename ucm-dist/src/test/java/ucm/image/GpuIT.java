@@ -10,42 +10,31 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import tools.jackson.databind.JsonNode;
 
-/** The image on a machine with a driver, which is simulated, and without. No figure is judged here. */
+/** The image on a machine with a driver, which is simulated, and without. */
 class GpuIT {
-
-  private static final Object[] TINY = {
-    "bench", "gpu", "--round-mb", 8, "--repeat", 2, "--warmup", 1, "--streams", 2
-  };
 
   @TempDir private Path folder;
 
   @Test
-  void benchMovesEveryShapeRightAndLeavesNothingBehind() throws Exception {
+  void aPoolIsPinnedAndLeavesNothingBehind() throws Exception {
     SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
     Path temporary = Files.createDirectories(folder.resolve("tmp"));
-    UcmProcess.Ended bench =
+    Path file =
+        UcmYaml.write(
+            folder.resolve("ucm.yaml"),
+            "store_pipeline: \"Cache|Posix\"",
+            "storage_backends: \"" + folder.resolve("blocks") + "\"",
+            "cache_buffer_capacity_gb: 0.1",
+            "cache_device: cuda");
+    UcmProcess.Ended doctor =
         run(
-            driver.environment(
-                "UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary, "SIM_CUDA_VERSION", "12080"),
-            Stream.concat(Stream.of(TINY), Stream.of("--json")).toArray());
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
-    JsonNode machine = bench.json().get("machine");
-    assertThat(machine.get("gpu").asString()).isEqualTo("Simulated GPU 0");
-    assertThat(machine.get("driver").asString()).isEqualTo("CUDA 12.8");
-    assertThat(machine.get("processor").asString()).isNotEmpty();
-    JsonNode results = bench.json().get("results");
-    assertThat(results.findValuesAsString("shard_bytes"))
-        .contains("65536", "262144", "1048576", "2097152", "4194304");
-    assertThat(results.findValuesAsString("way")).contains("pool", "calls", "batch", "rows");
-    for (JsonNode result : results) {
-      JsonNode measure = result.get("measure");
-      assertThat(measure.get("name").asString())
-          .isIn("host to device", "device to host", "both at once");
-      assertThat(measure.get("ratio").get("median").asDouble()).isPositive();
-      assertThat(result.get("queueing_us").get("median").asDouble()).isPositive();
-    }
+            driver.environment("UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary),
+            "doctor",
+            "--config",
+            file);
+    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    assertThat(doctor.out()).contains("GPU 0: Simulated GPU 0", "ok       block through");
     assertThat(driver.counted())
         .containsEntry("misuses", "0")
         .containsEntry("unregistered", "0")
@@ -61,37 +50,14 @@ class GpuIT {
   }
 
   @Test
-  void benchPrintsATableForPeople() throws Exception {
-    SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
-    UcmProcess.Ended bench = run(driver.environment(), TINY);
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
-    assertThat(bench.out())
-        .contains("2 MiB in 32 x 64 KiB", "rows", "both at once", "RATIO", "gpu: Simulated GPU 0")
-        .doesNotContain("batch  ");
-  }
-
-  @Test
-  void benchNamesWhatIsMissing() throws Exception {
-    SimulatedDriver.assumeNoRealDriver();
-    UcmProcess.Ended bench = UcmProcess.run(TINY);
-    assertThat(bench.exitCode()).as(bench.all()).isEqualTo(1);
-    assertThat(bench.err()).contains("libcuda.so.1 was not found").doesNotContain("\tat ");
-    SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
-    UcmProcess.Ended other = run(driver.environment(), "bench", "gpu", "--device", 3);
-    assertThat(other.err()).contains("no CUDA device 3", "the driver shows 1");
-    UcmProcess.Ended wrong = run(driver.environment(), "bench", "gpu", "--repeat", 0);
-    assertThat(wrong.exitCode()).isEqualTo(2);
-  }
-
-  @Test
   void aFileOfThatNameInTheTemporaryFolderIsNotLoaded() throws IOException {
     SimulatedDriver.assumeNoRealDriver();
     Path temporary = Files.createDirectories(folder.resolve("tmp"));
     // No library at all: loading it would be told.
     Files.writeString(temporary.resolve("libJCudaDriver-12.6.0-linux-x86_64.so"), "planted");
-    UcmProcess.Ended bench =
-        run(Map.of("UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary), "bench", "gpu");
-    assertThat(bench.err())
+    UcmProcess.Ended doctor =
+        run(Map.of("UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary), "doctor");
+    assertThat(doctor.all())
         .contains("libcuda.so.1 was not found")
         .doesNotContain("file too short", "invalid ELF");
     try (Stream<Path> left = Files.list(temporary)) {

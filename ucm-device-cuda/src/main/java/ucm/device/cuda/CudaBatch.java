@@ -48,19 +48,11 @@ final class CudaBatch implements AutoCloseable {
     attributes.set(ValueLayout.JAVA_INT, 0, IN_STREAM_ORDER);
   }
 
-  /** Whether the driver has batches. */
-  static boolean isSupported() {
-    return CALL.isPresent();
-  }
-
-  /** A batch for a stream; empty where the driver has none. */
-  static Optional<CudaBatch> supported() {
-    return CALL.map(CudaBatch::new);
-  }
-
-  /** As {@link #supported}; empty also where the property says no. */
+  /** A batch for a stream; empty where the driver has none, or the property says no. */
   static Optional<CudaBatch> preferred() {
-    return "false".equals(System.getProperty(PROPERTY)) ? Optional.empty() : supported();
+    return "false".equals(System.getProperty(PROPERTY))
+        ? Optional.empty()
+        : CALL.map(CudaBatch::new);
   }
 
   /** Adds a copy between addresses of the host and of the device; true when the batch is full. */

@@ -3,12 +3,9 @@ package ucm.device.cuda;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.Set;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
@@ -21,7 +18,6 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.MemoryRegion;
-import ucm.device.CopyWay;
 import ucm.device.Device;
 import ucm.device.DeviceException;
 import ucm.device.DeviceInfo;
@@ -109,28 +105,11 @@ final class CudaDevice implements Device {
 
   @Override
   public DeviceStream stream(int marks) {
-    return stream(marks, CudaBatch.preferred());
-  }
-
-  @Override
-  public DeviceStream stream(int marks, CopyWay way) {
-    if (!copyWays().contains(way)) {
-      throw new DeviceException(this + " has no copies of the way " + way + ", only " + copyWays());
-    }
-    return stream(marks, way == CopyWay.BATCH ? CudaBatch.supported() : Optional.empty());
-  }
-
-  private DeviceStream stream(int marks, Optional<CudaBatch> batch) {
     synchronized (this) {
       requireOpen();
     }
     check(JCudaDriver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    return new CudaStream(this, marks, batch);
-  }
-
-  @Override
-  public Set<CopyWay> copyWays() {
-    return CudaBatch.isSupported() ? EnumSet.allOf(CopyWay.class) : EnumSet.of(CopyWay.CALLS);
+    return new CudaStream(this, marks, CudaBatch.preferred());
   }
 
   @Override

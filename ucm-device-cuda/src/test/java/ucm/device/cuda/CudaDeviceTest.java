@@ -17,7 +17,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.MemoryRegion;
-import ucm.device.CopyWay;
 import ucm.device.Device;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
@@ -98,22 +97,6 @@ final class CudaDeviceTest {
           .isInstanceOf(DeviceException.class)
           .hasMessageContaining("cuMemHostRegister of 4096 bytes");
       assertThat(cuda.kept().get("registrations")).isEqualTo(before.get("registrations"));
-    }
-  }
-
-  @Test
-  void aStreamCopiesInTheWayThatWasAskedFor() {
-    try (Device device = new CudaDriver().open(0)) {
-      assertThat(device.copyWays()).containsExactly(CopyWay.CALLS);
-      assertThatThrownBy(() -> device.stream(1, CopyWay.BATCH))
-          .isInstanceOf(DeviceException.class)
-          .hasMessageContaining("no copies of the way BATCH, only [CALLS]");
-      try (DeviceStream stream = device.stream(1, CopyWay.CALLS)) {
-        MemoryRegion memory = device.allocate(8);
-        MemoryRegion host = device.allocatePinned(8);
-        stream.copy(host, 0, memory, 0, 8);
-        stream.awaitAll();
-      }
     }
   }
 
