@@ -42,7 +42,6 @@ import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.StorageDirectories;
-import ucm.store.file.health.Breaker;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.health.Volumes;
@@ -121,7 +120,7 @@ final class FileStoreRuntime {
             paths.directories().stream()
                 .map(directory -> FileProbe.of(config, operations, directory))
                 .toList(),
-            Breaker.Rules.of(config.health()),
+            config.health(),
             timeoutNanos(),
             registry,
             clock,

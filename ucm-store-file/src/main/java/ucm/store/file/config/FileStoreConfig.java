@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
@@ -89,11 +90,19 @@ public record FileStoreConfig(
     }
   }
 
-  /** How a failing volume is found. */
+  /**
+   * How a failing volume is found.
+   *
+   * @param enabled false when none is
+   * @param intervalNanos time between two probes
+   * @param timeoutNanos how long a probe or an operation may take before it counts as failed
+   * @param windowSize how many of the last results are counted
+   * @param failureThreshold how many of them must have failed for it to be left alone
+   */
   public record Health(
       boolean enabled,
-      int checkIntervalS,
-      int checkTimeoutS,
+      long intervalNanos,
+      long timeoutNanos,
       int windowSize,
       int failureThreshold) {}
 
@@ -148,8 +157,8 @@ public record FileStoreConfig(
             Gc.from(keys, config),
             new Health(
                 config.get(keys.healthEnabled),
-                config.get(keys.healthCheckIntervalS),
-                config.get(keys.healthCheckTimeoutS),
+                TimeUnit.SECONDS.toNanos(config.get(keys.healthCheckIntervalS)),
+                TimeUnit.SECONDS.toNanos(config.get(keys.healthCheckTimeoutS)),
                 config.get(keys.healthWindowSize),
                 config.get(keys.healthFailureThreshold)));
     read.check(keys, config);

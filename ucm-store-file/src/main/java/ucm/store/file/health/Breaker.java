@@ -33,47 +33,6 @@ public abstract class Breaker {
     OPEN
   }
 
-  /**
-   * What counts as failing.
-   *
-   * @param enabled false when nothing does
-   * @param intervalNanos time between two probes
-   * @param timeoutNanos how long a probe or an operation may take before it counts as failed
-   * @param windowSize how many of the last results are counted
-   * @param failureThreshold how many of them must have failed for it to be left alone
-   */
-  public record Rules(
-      boolean enabled,
-      long intervalNanos,
-      long timeoutNanos,
-      int windowSize,
-      int failureThreshold) {
-
-    private static final int CHECKS_PER_TIMEOUT = 4;
-
-    public static Rules of(FileStoreConfig.Health config) {
-      return new Rules(
-          config.enabled(),
-          TimeUnit.SECONDS.toNanos(config.checkIntervalS()),
-          TimeUnit.SECONDS.toNanos(config.checkTimeoutS()),
-          config.windowSize(),
-          config.failureThreshold());
-    }
-
-    /** Says that something took too long. */
-    public StoreException late(String what) {
-      return new StoreException(what + " within " + seconds(timeoutNanos) + " s");
-    }
-
-    /** Searches for what takes too long, and probes, from time to time. */
-    public void watch(TimeoutScheduler timer, Runnable findLate, Runnable probe) {
-      if (enabled) {
-        timer.every(timeoutNanos / CHECKS_PER_TIMEOUT, findLate);
-        timer.every(intervalNanos, probe);
-      }
-    }
-  }
-
   /** What breakers count. */
   public record Counters(
       StoreMetrics.Counter trips, StoreMetrics.Counter probes, StoreMetrics.Counter probeFailures) {
@@ -89,7 +48,7 @@ public abstract class Breaker {
 
   private static final Logger LOG = LoggerFactory.getLogger(Breaker.class);
 
-  protected final Rules rules;
+  protected final FileStoreConfig.Health rules;
   protected final LongSupplier clock;
   private final String store;
   private final String what;
@@ -112,7 +71,12 @@ public abstract class Breaker {
    * @param store who uses it, for messages
    * @param what it decides about, for messages
    */
-  protected Breaker(String store, String what, Rules rules, LongSupplier clock, Counters counters) {
+  protected Breaker(
+      String store,
+      String what,
+      FileStoreConfig.Health rules,
+      LongSupplier clock,
+      Counters counters) {
     this.store = store;
     this.what = what;
     this.rules = rules;
@@ -170,7 +134,7 @@ public abstract class Breaker {
   private void record(@Nullable RuntimeException fault) {
     StoreException opened;
     synchronized (this) {
-      boolean opens = rules.enabled && state == State.CLOSED && count(fault != null);
+      boolean opens = rules.enabled() && state == State.CLOSED && count(fault != null);
       opened = opens && fault != null ? open(fault) : null;
     }
     if (opened != null) {
@@ -215,6 +179,11 @@ public abstract class Breaker {
             fault);
     refusal = why;
     return why;
+  }
+
+  /** Says that something took too long. */
+  protected StoreException late(String what) {
+    return new StoreException(what + " within " + seconds(rules.timeoutNanos()) + " s");
   }
 
   static double seconds(long nanos) {
@@ -262,10 +231,10 @@ public abstract class Breaker {
   protected void findLateProbe() {
     boolean isLate;
     synchronized (this) {
-      isLate = isProbing && clock.getAsLong() - probeBegan >= rules.timeoutNanos && takeProbe();
+      isLate = isProbing && clock.getAsLong() - probeBegan >= rules.timeoutNanos() && takeProbe();
     }
     if (isLate) {
-      probeEnded(rules.late("a probe did not end"));
+      probeEnded(late("a probe did not end"));
     }
   }
 

@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.platform.thread.OwnThreads;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 
 /** Does things at intervals, on threads of its own. Thread-safe. */
@@ -15,6 +16,8 @@ public final class TimeoutScheduler implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TimeoutScheduler.class);
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
+  private static final int CHECKS_PER_TIMEOUT = 4;
 
   private final String name;
   private final OwnThreads own;
@@ -38,6 +41,14 @@ public final class TimeoutScheduler implements AutoCloseable {
     long interval = Math.max(nanos, SHORTEST_NANOS);
     ScheduledFuture<?> _ =
         threads.scheduleWithFixedDelay(guarded(action), interval, interval, TimeUnit.NANOSECONDS);
+  }
+
+  /** Searches for what takes too long, and probes, from time to time; where failing volumes are to be found. */
+  public void watch(FileStoreConfig.Health rules, Runnable findLate, Runnable probe) {
+    if (rules.enabled()) {
+      every(rules.timeoutNanos() / CHECKS_PER_TIMEOUT, findLate);
+      every(rules.intervalNanos(), probe);
+    }
   }
 
   private static Runnable guarded(Runnable action) {

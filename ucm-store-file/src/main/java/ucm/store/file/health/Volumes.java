@@ -28,6 +28,7 @@ import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.platform.libc.FileException;
 import ucm.platform.thread.OwnThreads;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
 
@@ -94,7 +95,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
 
   final StoreKind kind;
   private final BlockPaths paths;
-  private final Breaker.Rules rules;
+  private final FileStoreConfig.Health rules;
   private final long patienceNanos;
   private final LongSupplier clock;
   private final IntConsumer onDown;
@@ -126,7 +127,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
       StoreKind kind,
       BlockPaths paths,
       List<? extends Runnable> probes,
-      Breaker.Rules rules,
+      FileStoreConfig.Health rules,
       long timeoutNanos,
       StoreMetrics metrics,
       LongSupplier clock,
@@ -193,8 +194,8 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
 
   /** Begins to probe, after one interval, and to search for operations that take too long. */
   public void start(TimeoutScheduler timer) {
-    rules.watch(
-        timer,
+    timer.watch(
+        rules,
         this::findLateOperations,
         () -> all().stream().forEach(i -> execute("probe", i, () -> probe(i))));
   }
@@ -242,7 +243,8 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
       int directory = operation.lateIn(clock, rules.timeoutNanos());
       if (directory != Operation.NONE) {
         lateOperations.increment();
-        volumes.get(directory).failed(rules.late("an operation did not end"));
+        Volume late = volumes.get(directory);
+        late.failed(late.late("an operation did not end"));
       }
     }
   }

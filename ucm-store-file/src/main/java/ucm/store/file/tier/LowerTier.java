@@ -24,6 +24,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.platform.table.ConcurrentBlockSet;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.Breaker;
 import ucm.store.file.health.TimeoutScheduler;
@@ -60,7 +61,7 @@ final class LowerTier extends Breaker implements AutoCloseable {
   LowerTier(
       StoreKind kind,
       Store next,
-      Rules rules,
+      FileStoreConfig.Health rules,
       StoreMetrics metrics,
       LongSupplier clock,
       Executor threads,
@@ -83,14 +84,14 @@ final class LowerTier extends Breaker implements AutoCloseable {
 
   /** Begins to probe it while it is given up, and to search for silence. */
   void start() {
-    rules.watch(timer, this::findSilence, this::probeWhenDown);
+    timer.watch(rules, this::findSilence, this::probeWhenDown);
   }
 
   private void findSilence() {
     findLateProbe();
     if (calls.get() > 0 && clock.getAsLong() - answeredNanos >= rules.timeoutNanos()) {
       answered();
-      failed(rules.late("the next stage, " + next.name() + ", did not answer"));
+      failed(late("the next stage, " + next.name() + ", did not answer"));
     }
   }
 

@@ -32,6 +32,7 @@ import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.store.file.FileStore;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.Breaker;
 
@@ -143,7 +144,7 @@ public abstract class TieredStore extends AbstractStore
     TierConfig known = Objects.requireNonNull(config);
     TierMetrics metrics = TierMetrics.of(kind, context.metrics());
     long timeoutNanos = timeout().toNanos();
-    Breaker.Rules rules = Breaker.Rules.of(known.files().health());
+    FileStoreConfig.Health rules = known.files().health();
     LowerTier lower =
         new LowerTier(
             kind,

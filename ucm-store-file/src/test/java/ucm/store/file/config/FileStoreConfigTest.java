@@ -64,7 +64,7 @@ final class FileStoreConfigTest {
                 0,
                 0.1,
                 new FileStoreConfig.Gc(true, 0.98, 0.03, 30, 16),
-                new FileStoreConfig.Health(true, 10, 3, 8, 2)));
+                new FileStoreConfig.Health(true, 10_000_000_000L, 3_000_000_000L, 8, 2)));
     assertThat(read.isScheduler()).isTrue();
   }
 
@@ -131,7 +131,7 @@ final class FileStoreConfigTest {
                 1.5,
                 2.5,
                 new FileStoreConfig.Gc(false, 0.9, 0.2, 60, 2),
-                new FileStoreConfig.Health(false, 20, 6, 16, 4)));
+                new FileStoreConfig.Health(false, 20_000_000_000L, 6_000_000_000L, 16, 4)));
     List<String> listed = LocalFileStore.KIND.keys().all().stream().map(ConfigKey::name).toList();
     assertThat(listed)
         .doesNotHaveDuplicates()

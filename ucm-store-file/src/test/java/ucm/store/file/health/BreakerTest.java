@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.health.Breaker.State;
 
 final class BreakerTest {
@@ -21,7 +22,7 @@ final class BreakerTest {
     return new Breaker(
         "Test",
         "directory",
-        new Breaker.Rules(true, 1, 1, windowSize, threshold),
+        new FileStoreConfig.Health(true, 1, 1, windowSize, threshold),
         () -> 0,
         Breaker.Counters.of(StoreMetrics.NONE, "")) {
 

@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Timeout;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.store.file.LocalFileStore;
+import ucm.store.file.config.FileStoreConfig.Health;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Breaker.Rules;
 import ucm.store.file.health.Breaker.State;
 
 /** Operations and probes that take too long, in two directories. */
@@ -26,7 +26,7 @@ final class VolumesTest {
 
   // So long that only the tests find late operations.
   private static final long TIMEOUT_NANOS = Long.MAX_VALUE / 8;
-  private static final Rules RARELY = new Rules(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 8, 2);
+  private static final Health RARELY = new Health(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 8, 2);
   private static final BlockPaths PATHS = new BlockPaths("Local", List.of("first", "second"), 3);
 
   private final AtomicLong clock = new AtomicLong();
@@ -35,7 +35,7 @@ final class VolumesTest {
   private final CountDownLatch isUp = new CountDownLatch(1);
   private final TimeoutScheduler timer = new TimeoutScheduler(LocalFileStore.KIND);
 
-  private Volumes health(Rules rules, LongSupplier time, Runnable probe) {
+  private Volumes health(Health rules, LongSupplier time, Runnable probe) {
     return new Volumes(
         LocalFileStore.KIND,
         PATHS,
@@ -121,7 +121,7 @@ final class VolumesTest {
           }
           return now;
         };
-    Rules strict = new Rules(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
+    Health strict = new Health(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
     Volumes health = health(strict, heldAfterRun, () -> {});
     made.add(health);
     CountDownLatch leaves = entered(health, 0);
@@ -167,7 +167,7 @@ final class VolumesTest {
   @Test
   void findsAnIdleDirectoryFailingAndWellAgainByItself() throws Exception {
     AtomicBoolean failing = new AtomicBoolean(true);
-    Rules often = new Rules(true, 1_000_000, TIMEOUT_NANOS, 8, 2);
+    Health often = new Health(true, 1_000_000, TIMEOUT_NANOS, 8, 2);
     Volumes health =
         health(
             often,
@@ -190,7 +190,7 @@ final class VolumesTest {
 
   @Test
   void findsAHangingOperationByItself() throws Exception {
-    Rules strict = new Rules(true, Long.MAX_VALUE / 4, 4_000_000, 1, 1);
+    Health strict = new Health(true, Long.MAX_VALUE / 4, 4_000_000, 1, 1);
     Volumes health = health(strict, System::nanoTime, () -> {});
     try (health) {
       health.start(timer);

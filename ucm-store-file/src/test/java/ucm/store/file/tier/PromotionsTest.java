@@ -17,9 +17,9 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.store.file.LocalFileStore;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.Waiting;
-import ucm.store.file.health.Breaker;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.PromptStore;
 import ucm.testkit.RecordingMetrics;
@@ -38,7 +38,7 @@ final class PromotionsTest {
       new LowerTier(
           LocalFileStore.KIND,
           new PromptStore(),
-          new Breaker.Rules(false, 1, 1, 1, 1),
+          new FileStoreConfig.Health(false, 1, 1, 1, 1),
           metrics,
           System::nanoTime,
           Runnable::run,
