@@ -7,13 +7,13 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import ucm.api.CommonKeys;
 import ucm.api.admin.AddressedStore;
 import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
-import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
@@ -41,7 +41,7 @@ public final class AddressKeys {
 
   /** The blocks at an address; what the command line says comes before a file. */
   StoreDirectories open(
-      String address, @Nullable Path config, Map<ConfigKey<?>, Object> more, StoreCatalog catalog) {
+      String address, @Nullable Path config, Map<String, ?> more, StoreCatalog catalog) {
     String scheme = address.substring(0, address.indexOf(MARK)).toLowerCase(Locale.ROOT);
     List<AddressedStore> stores =
         catalog.names().stream()
@@ -62,20 +62,29 @@ public final class AddressKeys {
                                 stores.stream()
                                     .map(each -> each.scheme() + MARK)
                                     .collect(Collectors.joining(", ")))));
-    StoreConfig values = StoreConfig.of(Map.of());
-    if (config != null) {
-      UcmConfig read = UcmConfig.read(config);
-      ConfigReport report = read.check(catalog);
-      UsageException.when(report.hasErrors(), report.text());
-      values = read.storeConfig();
-    }
+    StoreConfig values =
+        config == null ? StoreConfig.of(Map.of()) : read(config, catalog).storeConfig();
+    Map<String, Object> said =
+        new LinkedHashMap<>(UsageException.accepted(() -> store.keysOf(address)));
+    set.forEach((key, value) -> said.put(key, typed(value)));
+    said.putAll(more);
+    return opened(store, with(values, said));
+  }
+
+  /** The configuration of a file, in which nothing is wrong. */
+  static UcmConfig read(Path config, StoreCatalog catalog) {
+    UcmConfig read = UcmConfig.read(config);
+    ConfigReport report = read.check(catalog);
+    UsageException.when(report.hasErrors(), report.text());
+    return read;
+  }
+
+  /** Values with those of the command line, which come first. */
+  static StoreConfig with(StoreConfig values, Map<String, ?> said) {
     ConfigOrigin origin = ConfigOrigin.of("the command line");
-    Map<String, StoreConfig.Value> said = new LinkedHashMap<>();
-    UsageException.accepted(() -> store.keysOf(address))
-        .forEach((key, value) -> said.put(key, new StoreConfig.Value(value, origin)));
-    set.forEach((key, value) -> said.put(key, new StoreConfig.Value(typed(value), origin)));
-    more.forEach((key, value) -> said.put(key.name(), new StoreConfig.Value(value, origin)));
-    return opened(store, values.with(said));
+    Map<String, StoreConfig.Value> all = new LinkedHashMap<>();
+    said.forEach((key, value) -> all.put(key, new StoreConfig.Value(value, origin)));
+    return values.with(all);
   }
 
   /** As a file of YAML would have it. */
@@ -88,29 +97,35 @@ public final class AddressKeys {
 
   /** The blocks that keys of a store name. */
   static StoreDirectories opened(AddressedStore store, StoreConfig values) {
-    Optional<StoreDirectories> blocks = store.blocks(values);
-    requireFine(values);
-    return blocks.orElseThrow();
+    return fine(values, store.blocks(values));
   }
 
-  /** The blocks in a directory, which an engine has made or will use as {@code Posix} does. */
-  static StoreDirectories directory(Path path, String store, StoreCatalog catalog) {
-    if (!(catalog.create(store) instanceof DirectoryStore known)) {
-      throw new UsageException("the store " + store + " keeps no blocks in directories");
-    }
-    String name = path.toAbsolutePath().normalize().toString();
-    StoreConfig values = StoreConfig.of(Map.of(CommonKeys.STORAGE_BACKENDS.name(), List.of(name)));
-    StoreDirectories opened = known.directories(values);
-    requireFine(values);
-    return opened;
+  /** The blocks that keys of a store of this name name, at an address or in directories. */
+  static StoreDirectories opened(String name, StoreConfig values, StoreCatalog catalog) {
+    return switch (catalog.create(name)) {
+      case AddressedStore store -> opened(store, values);
+      case DirectoryStore store -> fine(values, Optional.of(store.directories(values)));
+      default ->
+          throw new UsageException(
+              "the store %s keeps no blocks in directories; %s"
+                  .formatted(name, DirectoryCommand.choice(catalog)));
+    };
   }
 
-  static void requireFine(StoreConfig values) {
+  private static StoreDirectories fine(StoreConfig values, Optional<StoreDirectories> opened) {
     UsageException.when(
         values.hasErrors(),
         values.problems().stream()
             .filter(ConfigProblem::isError)
             .map(problem -> problem.key() + " " + problem.message())
             .collect(Collectors.joining("; ")));
+    return opened.orElseThrow();
+  }
+
+  /** What names directories, which an engine has made or will make. */
+  static StoreConfig directories(Stream<Path> paths) {
+    List<String> names =
+        paths.map(path -> path.toAbsolutePath().normalize().toString()).distinct().toList();
+    return StoreConfig.of(Map.of(CommonKeys.STORAGE_BACKENDS.name(), names));
   }
 }

@@ -3,7 +3,6 @@ package ucm.cli.directory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
@@ -13,13 +12,9 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import ucm.api.CommonKeys;
-import ucm.api.admin.AddressedStore;
 import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Observer;
-import ucm.api.config.ConfigKey;
-import ucm.api.config.ConfigOrigin;
 import ucm.api.config.StoreConfig;
 import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
@@ -28,7 +23,6 @@ import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.PluginsOption;
 import ucm.pipeline.catalog.StoreCatalog;
-import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.UcmConfig;
 
 /** A command that works on directories of blocks: with progress, until Ctrl-C. */
@@ -62,7 +56,7 @@ abstract class DirectoryCommand extends JsonCommand {
   private @Nullable String store;
 
   /** The directories; settings of the command line come before those of a file. */
-  StoreDirectories open(Map<ConfigKey<?>, Object> more) {
+  StoreDirectories open(Map<String, ?> more) {
     StoreCatalog catalog = plugins.catalog();
     if (directories.stream().anyMatch(AddressKeys::isAddress)) {
       UsageException.when(directories.size() > 1, "name one address, and nothing beside it");
@@ -76,34 +70,14 @@ abstract class DirectoryCommand extends JsonCommand {
     String name;
     if (config == null) {
       paths().forEach(DirectoryCommand::requireThere);
-      List<String> paths =
-          paths().stream()
-              .map(directory -> directory.toAbsolutePath().normalize().toString())
-              .distinct()
-              .toList();
-      values = StoreConfig.of(Map.of(CommonKeys.STORAGE_BACKENDS.name(), paths));
+      values = AddressKeys.directories(paths().stream());
       name = store == null ? guess(catalog) : store;
     } else {
-      UcmConfig read = UcmConfig.read(config);
-      ConfigReport report = read.check(catalog);
-      UsageException.when(report.hasErrors(), report.text());
+      UcmConfig read = AddressKeys.read(config, catalog);
       values = read.storeConfig();
       name = store == null ? read.pipeline().stages().getLast() : store;
     }
-    ConfigOrigin origin = ConfigOrigin.of("the command line");
-    Map<String, StoreConfig.Value> said = new LinkedHashMap<>();
-    more.forEach((key, value) -> said.put(key.name(), new StoreConfig.Value(value, origin)));
-    values = values.with(said);
-    if (catalog.create(name) instanceof AddressedStore addressed) {
-      return AddressKeys.opened(addressed, values);
-    }
-    if (!(catalog.create(name) instanceof DirectoryStore known)) {
-      throw new UsageException(
-          "the store " + name + " keeps no blocks in directories; " + choice(catalog));
-    }
-    StoreDirectories opened = known.directories(values);
-    AddressKeys.requireFine(values);
-    return opened;
+    return AddressKeys.opened(name, AddressKeys.with(values, more), catalog);
   }
 
   private List<Path> paths() {
@@ -139,7 +113,7 @@ abstract class DirectoryCommand extends JsonCommand {
         .toList();
   }
 
-  private static String choice(StoreCatalog catalog) {
+  static String choice(StoreCatalog catalog) {
     List<String> names = names(catalog, _ -> true);
     return names.isEmpty()
         ? "no store that was found does"

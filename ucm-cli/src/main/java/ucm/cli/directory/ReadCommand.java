@@ -6,7 +6,6 @@ import java.util.Map;
 import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Damage;
-import ucm.api.config.ConfigKey;
 import ucm.cli.output.Columns;
 import ucm.cli.output.UsageException;
 
@@ -41,7 +40,7 @@ abstract class ReadCommand extends DirectoryCommand {
   }
 
   @Override
-  final StoreDirectories open(Map<ConfigKey<?>, Object> more) {
+  final StoreDirectories open(Map<String, ?> more) {
     UsageException.within("--threads", threads, 1, 1024);
     UsageException.atLeast("--max-mbps", maxMegabytesPerSecond, 0);
     return super.open(more);

@@ -11,7 +11,6 @@ import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.AdoptPlan;
 import ucm.api.admin.StoreDirectories.AdoptResult;
 import ucm.api.admin.StoreDirectories.Damage;
-import ucm.api.config.ConfigKey;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
@@ -64,21 +63,21 @@ final class StoreAdoptCommand extends ReadCommand {
     return result.failed() > 0 || !result.isComplete() ? 1 : 0;
   }
 
-  private Map<ConfigKey<?>, Object> layout() {
+  private Map<String, Object> layout() {
     UsageException.when(
         blockSize == null && (shardSize != null || tensorSizes != null),
         "--shard-size and --tensor-size need --block-size");
-    Map<ConfigKey<?>, Object> layout = new LinkedHashMap<>();
+    Map<String, Object> layout = new LinkedHashMap<>();
     if (blockSize != null) {
-      layout.put(CommonKeys.BLOCK_SIZE, blockSize);
+      layout.put(CommonKeys.BLOCK_SIZE.name(), blockSize);
     }
     if (shardSize != null) {
-      layout.put(CommonKeys.SHARD_SIZE, shardSize);
+      layout.put(CommonKeys.SHARD_SIZE.name(), shardSize);
     }
     if (tensorSizes != null && tensorSizes.size() == 1) {
-      layout.put(CommonKeys.TENSOR_SIZE, tensorSizes.getFirst());
+      layout.put(CommonKeys.TENSOR_SIZE.name(), tensorSizes.getFirst());
     } else if (tensorSizes != null) {
-      layout.put(CommonKeys.TENSOR_SIZE_LIST, tensorSizes);
+      layout.put(CommonKeys.TENSOR_SIZE_LIST.name(), tensorSizes);
     }
     return layout;
   }

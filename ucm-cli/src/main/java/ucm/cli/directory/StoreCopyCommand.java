@@ -15,6 +15,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -135,7 +136,7 @@ final class StoreCopyCommand extends JsonCommand {
     } catch (IOException e) {
       throw new UsageException("cannot make the directory " + folder + ": " + FileFault.of(e));
     }
-    return AddressKeys.directory(folder, store, catalog);
+    return AddressKeys.opened(store, AddressKeys.directories(Stream.of(folder)), catalog);
   }
 
   private boolean copy(StoreDirectories source, StoreDirectories target, Observer work) {
