@@ -258,6 +258,25 @@ def test_a_request_without_room_does_not_keep_loaded_ones_from_running(side, con
 
 
 @deferred
+def test_requests_are_loaded_at_once_only_if_all_of_them_can_run(side, connection):
+    """vLLM preempts none that were loaded and have not run: each would wait for the others' blocks."""
+    # Of 64 blocks, a prompt of 400 tokens needs 25, and one more for what it generates.
+    for one in (request("a", 400), request("b", 400)):
+        assert ask(side, connection, one, [3, 4])[1] == (32, True)
+        side.allocated(one, blocks(7, 8), 32)
+    assert ask(side, connection, request("c", 400), [5, 6])[1] == (None, False)
+    # A smaller one has room, a block less has not.
+    assert ask(side, connection, request("d", 160), [5, 6])[1] == (32, True)
+    assert ask(side, connection, request("e", 161), [5, 6])[1] == (None, False)
+    side.worker_output(received("a", "b"))
+    for name in "ab":
+        assert side.matched_tokens(request("c", 400), 0) == (None, False)
+        side.allocated(request(name, 400), blocks(7, 8), 0)
+    # Those that run can be preempted.
+    assert side.matched_tokens(request("c", 400), 0) == (32, True)
+
+
+@deferred
 def test_requests_whose_loads_failed_are_computed_and_do_not_wait_for_each_other(side, connection):
     for one in (request("a"), request("b")):
         ask(side, connection, one, [3, 4])

@@ -415,14 +415,20 @@ def by_group(vllm_config: Any, kv_cache_config: Any, kv_caches: Dict[str, Any]) 
     return found
 
 
+def known_blocks(vllm_config: Any, kv_cache_config: Any) -> Optional[int]:
+    """Blocks of the KV cache, as far as vLLM says it."""
+    said = getattr(kv_cache_config, "num_blocks", None) or vllm_config.cache_config.num_gpu_blocks
+    return int(said) if said else None
+
+
 def block_count(vllm_config: Any, kv_cache_config: Any, kv_caches: Dict[str, Any]) -> int:
     """Blocks of the KV cache. Before 0.11.1 vLLM does not say it, and the tensors' sizes do.
 
     Raises NotServed when neither does.
     """
-    said = getattr(kv_cache_config, "num_blocks", None) or vllm_config.cache_config.num_gpu_blocks
-    if said:
-        return int(said)
+    said = known_blocks(vllm_config, kv_cache_config)
+    if said is not None:
+        return said
     tokens = int(vllm_config.cache_config.block_size)
     layers = vllm_config.compilation_config.static_forward_context
     for name, tensors in kv_caches.items():

@@ -56,7 +56,8 @@ class SchedulerSide:
         # Requests whose prompt is saved: how many tokens end the next block. Only if those are saved.
         self._decoding: Dict[str, int] = {}
         self._saves_generated = False
-        self._loading: Set[str] = set()
+        # With the blocks that each needs to run.
+        self._loading: Dict[str, int] = {}
         # Requests whose load has ended and that have not run since.
         self._arrived: Set[str] = set()
         self._next_handle = 0
@@ -73,6 +74,7 @@ class SchedulerSide:
         self._counts: Dict[str, int] = {}
         self._events: Optional[events.Events] = None
         self._link: Optional[Link] = None
+        self._config, self._cache_config = vllm_config, kv_cache_config
         with engine.goes_on(self._log):
             self._begin(vllm_config, kv_cache_config)
 
@@ -132,12 +134,31 @@ class SchedulerSide:
             return 0, False
         if not self._loads_beside(request):
             return count, False
+        if not self._has_room(request):
+            return None, False
         if self._rules:
             # All of it or nothing: a hit cannot end elsewhere.
             return (count, True) if computed + count < request.num_tokens else (0, False)
         count = len(found.slots) * self._tokens
         # The scheduler takes the last token of a full hit back itself.
         return min(count, request.num_tokens - computed), True
+
+    def _has_room(self, request: Any) -> bool:
+        """Whether a request can run beside those that are being loaded, whatever else it waits for.
+
+        vLLM preempts only requests that run: those that were loaded and lack a block would wait for each
+        other.
+        """
+        if not self._loading:
+            return True
+        blocks = compat.known_blocks(self._config, self._cache_config)
+        # One of them is nobody's.
+        return blocks is None or sum(self._loading.values()) + self._needed(request) < blocks
+
+    def _needed(self, request: Any) -> int:
+        """The most blocks that a request needs to run on, with one of each group for what it generates."""
+        sizes = [rule.block_tokens for rule in self._rules] or [self._tokens]
+        return sum(-(-request.num_tokens // tokens) + 1 for tokens in sizes)
 
     def _loads_beside(self, request: Any) -> bool:
         """Whether a request is loaded beside the engine's steps.
@@ -333,7 +354,7 @@ class SchedulerSide:
         )
         self._count("loaded_blocks", min(wanted, count))
         if beside:
-            self._loading.add(request.request_id)
+            self._loading[request.request_id] = self._needed(request)
         # The promise is used up; a preempted request asks again.
         state.asked = None
         state.found = None
@@ -583,8 +604,9 @@ class SchedulerSide:
         """What the workers of all ranks reported."""
         received = getattr(output, "finished_recving", None)
         if received:
-            arrived = self._loading.intersection(received)
-            self._loading -= arrived
+            arrived = self._loading.keys() & received
+            for request_id in arrived:
+                del self._loading[request_id]
             self._arrived |= arrived
         sent = getattr(output, "finished_sending", None)
         if sent:
@@ -617,7 +639,7 @@ class SchedulerSide:
         if state.epoch:
             self._forgotten.append(state.handle)
         loading = request_id in self._loading
-        self._loading.discard(request_id)
+        self._loading.pop(request_id, None)
         self._arrived.discard(request_id)
         if loading and self._features.keeps_blocks_of_aborted_loads:
             return False
