@@ -264,16 +264,32 @@ def test_requests_are_loaded_at_once_only_if_all_of_them_can_run(side, connectio
     for one in (request("a", 400), request("b", 400)):
         assert ask(side, connection, one, [3, 4])[1] == (32, True)
         side.allocated(one, blocks(7, 8), 32)
-    assert ask(side, connection, request("c", 400), [5, 6])[1] == (None, False)
-    # A smaller one has room, a block less has not.
-    assert ask(side, connection, request("d", 160), [5, 6])[1] == (32, True)
-    assert ask(side, connection, request("e", 161), [5, 6])[1] == (None, False)
+    assert ask(side, connection, request("c", 160), [5, 6])[1] == (32, True)
+    # A block more is one too many; and what comes later does not pass it.
+    assert ask(side, connection, request("d", 161), [5, 6])[1] == (None, False)
+    assert side.matched_tokens(request("c", 160), 0) == (None, False)
     side.worker_output(received("a", "b"))
     for name in "ab":
-        assert side.matched_tokens(request("c", 400), 0) == (None, False)
+        assert side.matched_tokens(request("d", 161), 0) == (None, False)
         side.allocated(request(name, 400), blocks(7, 8), 0)
     # Those that run can be preempted.
-    assert side.matched_tokens(request("c", 400), 0) == (32, True)
+    assert side.matched_tokens(request("d", 161), 0) == (32, True)
+    side.allocated(request("d", 161), blocks(7, 8), 32)
+    assert side.matched_tokens(request("c", 160), 0) == (32, True)
+
+
+@deferred
+def test_one_that_waits_for_room_and_ends_holds_up_nobody(side, connection):
+    ask(side, connection, request("a", 900), [3, 4])
+    side.allocated(request("a", 900), blocks(7, 8), 32)
+    assert ask(side, connection, request("b", 900), [5, 6])[1] == (None, False)
+    assert ask(side, connection, request("c", 40), [5, 6])[1] == (None, False)
+    side.finished(request("b", 900))
+    side.worker_output(received("a"))
+    side.allocated(request("a", 900), blocks(7, 8), 0)
+    assert side.matched_tokens(request("c", 40), 0) == (32, True)
+    side.allocated(request("c", 40), blocks(7, 8), 32)
+    assert ask(side, connection, request("d", 40), [5, 6])[1] == (32, True)
 
 
 @deferred

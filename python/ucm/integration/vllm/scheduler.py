@@ -58,6 +58,7 @@ class SchedulerSide:
         self._saves_generated = False
         # With the blocks that each needs to run.
         self._loading: Dict[str, int] = {}
+        self._waits_for_room: Optional[str] = None
         # Requests whose load has ended and that have not run since.
         self._arrived: Set[str] = set()
         self._next_handle = 0
@@ -147,13 +148,17 @@ class SchedulerSide:
         """Whether a request can run beside those that are being loaded, whatever else it waits for.
 
         vLLM preempts only requests that run: those that were loaded and lack a block would wait for each
-        other.
+        other. None passes one that waits for room, and asks first when nothing is loaded any more.
         """
-        if not self._loading:
-            return True
         blocks = compat.known_blocks(self._config, self._cache_config)
-        # One of them is nobody's.
-        return blocks is None or sum(self._loading.values()) + self._needed(request) < blocks
+        if self._loading and blocks is not None:
+            # One of the blocks is nobody's.
+            fits = sum(self._loading.values()) + self._needed(request) < blocks
+            if not fits or self._waits_for_room not in (None, request.request_id):
+                self._waits_for_room = self._waits_for_room or request.request_id
+                return False
+        self._waits_for_room = None
+        return True
 
     def _needed(self, request: Any) -> int:
         """The most blocks that a request needs to run on, with one of each group for what it generates."""
