@@ -95,6 +95,32 @@ def test_preempted_requests(engine, daemon, mode, reference):
     assert difference(second, expected[1]) is None
 
 
+def crowded(llm, tell, hear):
+    """All prompts at once, again: of each that could be loaded, blocks of the KV cache, and whether it had room."""
+    from ucm.integration.vllm.scheduler import SchedulerSide
+
+    generate(llm, WANTED)
+    forget(llm)
+    rooms, has_room = [], SchedulerSide._has_room
+
+    def noted(self, request):
+        rooms.append((self._blocks, has_room(self, request)))
+        return rooms[-1][1]
+
+    SchedulerSide._has_room = noted
+    return rooms, generate(llm, WANTED)
+
+
+@pytest.mark.skipif(vllm_engine.version() < (0, 11), reason="loads within a step")
+def test_no_more_is_loaded_at_once_than_can_run(engine, daemon, reference):
+    daemon.write_yaml("Posix", "use_layerwise: false\n")
+    small = {"num_gpu_blocks_override": 20, "max_model_len": 2048}
+    rooms, found = engine(crowded, daemon, **small).result()
+    assert {blocks for blocks, _ in rooms} == {20}
+    assert {has_room for _, has_room in rooms} == {True, False}
+    assert difference(found, reference(**small)) is None
+
+
 def aborted(llm, tell, hear):
     """Some requests are given up in the middle, in each state; the answers of the others."""
     from vllm import SamplingParams

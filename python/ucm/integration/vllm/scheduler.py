@@ -39,6 +39,8 @@ class SchedulerSide:
         self._adapters = identity.Adapters(self._log)
         self._generation = Generation(identity.launch(vllm_config), self._log)
         self._tokens = 1
+        # Of the engine's KV cache; one of them is nobody's. None where vLLM does not say it.
+        self._blocks: Optional[int] = None
         self._may_load_beside = False
         # Of a hybrid model's KV cache groups: blocks of a request that goes on may be given to others in
         # its next step. None for other models.
@@ -75,7 +77,6 @@ class SchedulerSide:
         self._counts: Dict[str, int] = {}
         self._events: Optional[events.Events] = None
         self._link: Optional[Link] = None
-        self._config, self._cache_config = vllm_config, kv_cache_config
         with engine.goes_on(self._log):
             self._begin(vllm_config, kv_cache_config)
 
@@ -87,6 +88,7 @@ class SchedulerSide:
         self._tokens = self._late.block_tokens = self._engine.block_tokens
         extra = engine.extra_config(vllm_config)
         self._may_load_beside = compat.loads_beside(vllm_config)
+        self._blocks = compat.known_blocks(vllm_config, kv_cache_config)
         self._rules = compat.rules(kv_cache_config)
         self._states = compat.states(kv_cache_config) if self._rules else set()
         self._main = next((i for i, rule in enumerate(self._rules) if rule.kind == protocol.ALL), 0)
@@ -150,10 +152,8 @@ class SchedulerSide:
         vLLM preempts only requests that run: those that were loaded and lack a block would wait for each
         other. None passes one that waits for room, and asks first when nothing is loaded any more.
         """
-        blocks = compat.known_blocks(self._config, self._cache_config)
-        if self._loading and blocks is not None:
-            # One of the blocks is nobody's.
-            fits = sum(self._loading.values()) + self._needed(request) < blocks
+        if self._loading and self._blocks is not None:
+            fits = sum(self._loading.values()) + self._needed(request) < self._blocks
             if not fits or self._waits_for_room not in (None, request.request_id):
                 self._waits_for_room = self._waits_for_room or request.request_id
                 return False
