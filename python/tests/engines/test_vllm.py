@@ -96,7 +96,7 @@ def test_preempted_requests(engine, daemon, mode, reference):
 
 
 def crowded(llm, tell, hear):
-    """All prompts at once, again: of each that could be loaded, blocks of the KV cache, and whether it had room."""
+    """All prompts again at once: blocks of the KV cache; of each that can be loaded, whether it has room."""
     from ucm.integration.vllm.scheduler import SchedulerSide
 
     generate(llm, WANTED)
