@@ -19,6 +19,9 @@ WANTED = prompts(count=3, length=1500, shared=700)
 full = pytest.mark.full
 OTHERS = ["gpt-oss", "gemma3n", "gemma4", "llama4"]
 WINDOWS = ["gemma3", *(pytest.param(kind, marks=full) for kind in OTHERS)]
+has_states = pytest.mark.skipif(vllm_engine.version() < (0, 32), reason="has no states with UCM")
+# Linear layers as well, in float32.
+KINDS = [*WINDOWS, pytest.param("qwen3-next", marks=[full, has_states])]
 
 
 class Groups(NamedTuple):
@@ -48,7 +51,7 @@ def once(llm, tell, hear):
     return groups(llm), generate(llm, WANTED)
 
 
-@pytest.mark.parametrize("kind", WINDOWS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layerwise", [False, pytest.param(True, marks=full)])
 def test_blocks_of_all_groups_are_found_and_answers_are_equal(engine, daemon, folder, kind, layerwise):
     daemon.write_yaml("Posix", f"use_layerwise: {str(layerwise).lower()}\n")
@@ -172,6 +175,8 @@ def off_by_one(kind):
             for kind in (protocol.ALL, protocol.CHUNK if model == "llama4" else protocol.LAST)
             if (model, kind) != ("gemma3", protocol.LAST)
         ),
+        # A hit has one state of it, whose controls are below.
+        pytest.param("qwen3-next", protocol.ALL, marks=[full, has_states]),
     ],
 )
 def test_a_block_off_by_one_in_any_group_shows(engine, daemon, folder, model, kind):
@@ -206,11 +211,11 @@ def under_pressure(llm, tell, hear):
 
 
 # Blocks, fewer than those of the requests that run at once.
-SMALL = {"gemma3": 110, "gpt-oss": 60, "gemma3n": 90, "gemma4": 90, "llama4": 90}
+SMALL = {"gemma3": 110, "gpt-oss": 60, "gemma3n": 90, "gemma4": 90, "llama4": 90, "qwen3-next": 45}
 
 
 @full
-@pytest.mark.parametrize("kind", WINDOWS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_preempted_and_aborted_requests_have_right_answers(engine, daemon, folder, kind):
     arguments = dict(
         model=folder(kind),
@@ -224,6 +229,7 @@ def test_preempted_and_aborted_requests_have_right_answers(engine, daemon, folde
         assert count > 0
         both = sorted(set(found) & set(expected))
         assert len(both) >= 20
+        assert sum(cached(found.values())) > sum(cached(expected.values()))
         assert difference([found[i] for i in both], [expected[i] for i in both]) is None
 
 
@@ -243,12 +249,14 @@ def failing_loads(every):
 
 @full
 @pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize("kind", ["llama", *WINDOWS])
+@pytest.mark.parametrize("kind", ["llama", *KINDS])
 def test_a_load_that_fails_is_computed(engine, daemon, folder, kind, every):
     arguments = dict(model=folder(kind))
     _, expected = engine(once, daemon, **arguments).result()
     transfer = {**daemon.transfer(), "kv_load_failure_policy": "recompute"}
-    _, found = engine(once, transfer=transfer, before=lambda: failing_loads(every), **arguments).result()
+    run = engine(once, transfer=transfer, before=lambda: failing_loads(every), **arguments)
+    _, found = run.result()
+    assert "could not be loaded" in run.log()
     assert difference(found, expected) is None
 
 
@@ -256,19 +264,19 @@ def test_a_load_that_fails_is_computed(engine, daemon, folder, kind, every):
 REQUESTS = int(os.environ.get("UCM_RANDOM_REQUESTS", "2000"))
 
 
-def random_prompts():
+def random_prompts(count):
     """Each begins with a part of one before it, as long as it may be."""
     choice, made = random.Random(17), []
-    for _ in range(REQUESTS):
+    for _ in range(count):
         begun = choice.choice(made[-40:]) if made and choice.random() < 0.8 else []
         kept = begun[: choice.randrange(len(begun) + 1)]
         made.append((kept + [choice.randrange(10, 1500) for _ in range(choice.randrange(1, 500))])[:1600])
     return [{"prompt_token_ids": one} for one in made]
 
 
-def many(llm, tell, hear):
+def many(llm, tell, hear, count=REQUESTS):
     """Answers of all of them, some at a time; vLLM's own cache is emptied again and again."""
-    choice, wanted, answers = random.Random(5), random_prompts(), []
+    choice, wanted, answers = random.Random(5), random_prompts(count), []
     while len(answers) < len(wanted):
         some = wanted[len(answers) : len(answers) + choice.randrange(1, 12)]
         answers += generate(llm, some, tokens=2)
@@ -281,15 +289,17 @@ def many(llm, tell, hear):
     return answers
 
 
+# Of the engine that answers many requests.
+MANY = dict(block_size=32, max_num_batched_tokens=600)
+
+
 @full
-@pytest.mark.parametrize("kind", WINDOWS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_of_many_requests_has_the_right_answer_also_when_the_daemon_is_killed(
     engine, daemon, folder, kind
 ):
-    arguments = dict(model=folder(kind), block_size=32, max_num_batched_tokens=600)
-
     def run(*more):
-        running = engine(many, *more, **arguments)
+        running = engine(many, *more, model=folder(kind), **MANY)
         running.receive()
         if more:
             daemon.kill()
@@ -301,6 +311,51 @@ def test_each_of_many_requests_has_the_right_answer_also_when_the_daemon_is_kill
     found = run(daemon)
     assert difference(found, expected) is None
     assert sum(cached(found)) > sum(cached(expected)) * 1.2
+
+
+def of_another_boundary():
+    """The negative control: a request's first state is stored in place of those after it."""
+    from ucm.integration.vllm import groups
+
+    right, kept = groups.saved_states, {}
+
+    def wrong(rule, states, request_id, planned):
+        for (request, group, _), block in states.items():
+            kept.setdefault((request, group), block)
+        found = right(rule, states, request_id, planned)
+        return [(kept[request_id, planned.group], slot) for _, slot in found]
+
+    groups.saved_states = wrong
+
+
+def of_another_prompt():
+    """Another one: each state is stored in place of the group's next one."""
+    from ucm.integration.vllm import groups
+
+    right, last = groups.saved_states, {}
+
+    def wrong(rule, states, request_id, planned):
+        found = []
+        for block, slot in right(rule, states, request_id, planned):
+            found.append((last.get(planned.group, block), slot))
+            last[planned.group] = block
+        return found
+
+    groups.saved_states = wrong
+
+
+@full
+@has_states
+@pytest.mark.parametrize("wrong", [of_another_boundary, of_another_prompt])
+def test_wrong_states_show_among_many_requests(engine, daemon, folder, wrong):
+    def some(llm, tell, hear):
+        return many(llm, tell, None, count=200)
+
+    arguments = dict(model=folder("qwen3-next"), **MANY)
+    expected = engine(some, **arguments).result()
+    found = engine(some, daemon, before=wrong, **arguments).result()
+    assert sum(cached(found)) > sum(cached(expected)) * 1.2
+    assert difference(found, expected) is not None
 
 
 LINEAR = dict(dtype="bfloat16", block_size=None, max_num_batched_tokens=600)
@@ -333,6 +388,7 @@ def linear_engine(engine, folder, *more, scenario=linear, **arguments):
 
 
 @full
+@has_states
 def test_states_of_linear_layers_are_found_where_prompts_end(engine, daemon, folder):
     block, expected, _ = linear_engine(engine, folder)
     _, first, second = linear_engine(engine, folder, daemon)
@@ -346,25 +402,10 @@ def test_states_of_linear_layers_are_found_where_prompts_end(engine, daemon, fol
 
 
 @full
+@has_states
 def test_a_state_of_another_boundary_shows(engine, daemon, folder):
-
-    def before():
-        from ucm.integration.vllm import groups
-
-        right = groups.saved_states
-
-        def wrong(rule, states, request_id, planned):
-            # The request's first state stands for those after it.
-            for (request, group, _), block in states.items():
-                kept.setdefault((request, group), block)
-            found = right(rule, states, request_id, planned)
-            return [(kept[request_id, planned.group], slot) for _, slot in found]
-
-        kept = {}
-        groups.saved_states = wrong
-
     block, expected, _ = linear_engine(engine, folder)
-    _, first, second = linear_engine(engine, folder, daemon, before=before)
+    _, first, second = linear_engine(engine, folder, daemon, before=of_another_boundary)
     assert gap(first, expected) < NOISE
     assert cached(second) == full_blocks(WANTED, block)
     assert gap(second, expected) > NOISE
@@ -375,25 +416,11 @@ def linear_behind(llm, tell, hear):
 
 
 @full
+@has_states
 def test_a_state_of_another_prompt_shows(engine, daemon, folder):
     """Far above what a step with other requests changes, as the prompt ends right behind the state."""
-
-    def before():
-        from ucm.integration.vllm import groups
-
-        right, last = groups.saved_states, {}
-
-        def wrong(rule, states, request_id, planned):
-            found = []
-            for block, slot in right(rule, states, request_id, planned):
-                found.append((last.get(planned.group, block), slot))
-                last[planned.group] = block
-            return found
-
-        groups.saved_states = wrong
-
     _, expected, _ = linear_engine(engine, folder, scenario=linear_behind)
-    _, _, found = linear_engine(engine, folder, daemon, scenario=linear_behind, before=before)
+    _, _, found = linear_engine(engine, folder, daemon, scenario=linear_behind, before=of_another_prompt)
     assert min(cached(found)) == 1024
     # There is none before the first one.
     assert gap(found[:1], expected[:1]) < NOISE
