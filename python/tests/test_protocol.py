@@ -87,6 +87,7 @@ SENT = {
         0,
         protocol.Identity("1a2b3", "config", "weights", "second").write(protocol.Writer()),
     ),
+    "borrow": (protocol.BORROW, 6, protocol.Writer().u8(1)),
     "stage": (protocol.STAGE, 7, protocol.stage(4, 3)),
     "groups": (
         protocol.GROUPS,
@@ -141,6 +142,11 @@ RECEIVED = {
         protocol.FOUND_WHICH,
         lambda body: [i for i, there in enumerate(protocol.read_blocks(body, 24)) if there],
         [0, 2, 16],
+    ),
+    "lending": (
+        protocol.LENDING,
+        protocol.read_lending,
+        protocol.Lending(31, 2**33, 8192, 2**20),
     ),
     "opened_region": (protocol.OPENED_REGION, protocol.read_opened_region, "no such file"),
     "moved": (protocol.MOVED, lambda body: protocol.read_blocks(body, 2), [False, True]),

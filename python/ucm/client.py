@@ -123,10 +123,14 @@ class Connection:
             return True
         return bool(hung_up.poll(1000 * seconds))
 
+    def daemon_pid(self) -> int:
+        """The number of the daemon's process; 0 where this process cannot see it."""
+        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return int(struct.unpack("iII", credentials)[0])
+
     def daemon_pidfd(self) -> Optional[int]:
         """A file descriptor of the daemon's process; None where this process cannot see it."""
-        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid = struct.unpack("iII", credentials)[0]
+        pid = self.daemon_pid()
         try:
             return os.pidfd_open(pid) if pid > 0 else None
         except OSError:

@@ -39,6 +39,7 @@ OPEN_REGION, OPENED_REGION = 35, 36
 STORE_CHUNKS, LOAD_CHUNKS, MOVED = 37, 38, 39
 GROUPS = 40
 STAGE = 41
+BORROW, LENDING = 42, 43
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
 # What an engine has to know of its configuration, which the daemon alone reads.
@@ -325,6 +326,15 @@ class Opened(NamedTuple):
     settings: int
 
 
+class Lending(NamedTuple):
+    """LENDING: memory of the daemon's process in which blocks are read; of no slots when none are lent."""
+
+    descriptor: int
+    size: int
+    slots: int
+    stride: int
+
+
 class Leased(NamedTuple):
     """LEASED: where the first blocks can be read; more are found than slots when these are short."""
 
@@ -452,6 +462,11 @@ def read_opened(body: bytes) -> Opened:
     size, inode, slots, stride = reader.u64(), reader.u64(), reader.u32(), reader.u64()
     plane, reason, settings = reader.u8(), reader.string(), reader.u8()
     return Opened(generation, path, size, inode, slots, stride, plane, reason, settings)
+
+
+def read_lending(body: bytes) -> Lending:
+    reader = Reader(body)
+    return Lending(reader.u32(), reader.u64(), reader.u32(), reader.u64())
 
 
 def configuration(name: str, text: str) -> Writer:

@@ -1,4 +1,4 @@
-"""The slots that are shared with the daemon, mapped into this process."""
+"""Memory that is shared with the daemon, mapped into this process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import ctypes
 import mmap
 import os
 import stat
+import weakref
 
-from ucm.protocol import Opened
+from ucm.protocol import Lending, Opened
 
 # Of mmap(2); Python has it from 3.10 on. Without it the first copies wait for page faults.
 _MAP_POPULATE = 0x8000
+_FAILED = ctypes.c_void_p(-1).value
 
 
 class Segment:
@@ -40,3 +42,51 @@ class Segment:
         if not 0 <= slot < self.slots:
             raise OSError(f"the daemon names slot {slot} of {self.slots}")
         return ctypes.addressof(ctypes.c_char.from_buffer(self.map)) + slot * self.stride
+
+
+class Lent:
+    """Slots of a store in the daemon's memory, which are read: slot i begins at ``i * stride``.
+
+    It is mapped as long as this object is there, whatever becomes of the daemon.
+    """
+
+    def __init__(self, lending: Lending, daemon_pid: int) -> None:
+        self._slots = lending.slots
+        self._stride = lending.stride
+        path = f"/proc/{daemon_pid}/fd/{lending.descriptor}"
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = os.fstat(fd)
+            if (
+                not stat.S_ISREG(found.st_mode)
+                or found.st_uid != os.getuid()
+                or found.st_size != lending.size
+                or lending.slots * lending.stride > lending.size
+            ):
+                raise OSError(f"{path} is not the memory that the daemon lends")
+            self._start = _map_to_read(fd, lending.size)
+        finally:
+            os.close(fd)
+        weakref.finalize(self, _libc().munmap, ctypes.c_void_p(self._start), ctypes.c_size_t(lending.size))
+
+    def address(self, slot: int) -> int:
+        """Where a slot begins."""
+        if not 0 <= slot < self._slots:
+            raise OSError(f"the daemon names slot {slot} of {self._slots} that it lends")
+        return self._start + slot * self._stride
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _map_to_read(fd: int, size: int) -> int:
+    """An address: of memory that cannot be written Python's own mapping tells none."""
+    libc = _libc()
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+    start = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+    if start is None or start == _FAILED:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{os.strerror(error)}: mapping {size} bytes that the daemon lends")
+    return int(start)

@@ -10,17 +10,21 @@ from ucm.device import Copies
 from ucm.layout import KvLayout
 from ucm.memory import Move, move
 from ucm.protocol import Opened
-from ucm.segment import Segment
+from ucm.segment import Lent, Segment
 
 # Pieces on a device are copied one by one from this size on, smaller ones are gathered first.
 _SINGLE_COPY_BYTES = 16 << 10
 
 
 class Staging:
-    """A mapped segment: slot i begins at i * stride. With `copies`, the daemon copies as long as it can."""
+    """A mapped segment, and behind its slots those which a store lends, from which is loaded.
+
+    With `copies`, the daemon copies as long as it can.
+    """
 
     def __init__(self, opened: Opened) -> None:
         self.copies: Optional[Copies] = None
+        self.lent: Optional[Lent] = None
         self.generation = opened.generation
         self._segment = Segment(opened)
         count = opened.slots * opened.stride
@@ -45,7 +49,7 @@ class Staging:
     ) -> None:
         if self._by_daemon(save, layers, slots, blocks):
             return
-        addresses = [self._segment.address(slot) for slot in slots]
+        addresses = [self._address(slot) for slot in slots]
         moves: List[Move] = []
         for piece, offset in _pieces(layout, layers):
             if not _on_host(piece):
@@ -56,6 +60,11 @@ class Staging:
                 ours = address + offset
                 moves.append((ours, theirs, length) if save else (theirs, ours, length))
         move(moves)
+
+    def _address(self, slot: int) -> int:
+        if self.lent is not None and slot >= len(self):
+            return self.lent.address(slot - len(self))
+        return self._segment.address(slot)
 
     def _by_torch(
         self, save: bool, piece: torch.Tensor, offset: int, slots: List[int], blocks: List[int]

@@ -52,10 +52,11 @@ def daemon(tmp_path):
     found.stop()
 
 
-@pytest.fixture(params=["direct", "layerwise"])
+@pytest.fixture(params=["direct", "layerwise", "in place"])
 def mode(request, daemon):
-    """Both ways to load and save."""
-    daemon.write_yaml("Posix", f"use_layerwise: {str(request.param == 'layerwise').lower()}\n")
+    """All ways to load and save; in place, what is in the daemon's memory is read there."""
+    pipeline = "Cache|Posix" if request.param == "in place" else "Posix"
+    daemon.write_yaml(pipeline, f"use_layerwise: {str(request.param == 'layerwise').lower()}\n")
     return request.param
 
 

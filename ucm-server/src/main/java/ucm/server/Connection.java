@@ -283,6 +283,10 @@ final class Connection implements Runnable, AutoCloseable {
           opened(
               sequence,
               openEngine(body).openWorker(WorkerFields.read(body, stage, groups), identity));
+      case MessageType.BORROW ->
+          send(
+              new FrameWriter(MessageType.LENDING, sequence)
+                  .record(engineOfWorker().lend(body.u8() != 0)));
       case MessageType.GROUPS -> {
         requireNoEngine("GROUPS");
         groups = body.record(GroupsMessage.class);

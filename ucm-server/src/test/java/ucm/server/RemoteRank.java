@@ -17,6 +17,7 @@ import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.TestClient.Found;
 import ucm.server.TestClient.Planned;
 import ucm.server.protocol.MessageType;
+import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /**
  * A rank whose steps are lines of text, so that it can be a process: each word of a block follows from a number
@@ -30,6 +31,8 @@ final class RemoteRank implements AutoCloseable {
 
   /** Bytes of a block. */
   static final long BYTES = BLOCK.blockSize();
+
+  private static final int NO_SLOT = PlannedMessage.NO_SLOT;
 
   private final TestClient client;
   private final int part;
@@ -55,8 +58,11 @@ final class RemoteRank implements AutoCloseable {
       for (; at < (block + 1) * TestClient.BLOCK_TOKENS; at++) {
         number = number * 1_000_003 + tokens[at];
       }
-      if (block >= blocks.firstBlock()) {
-        all.add(blocks.slots().get(block - blocks.firstBlock()) + ":" + number);
+      int slot =
+          block < blocks.firstBlock() ? NO_SLOT : blocks.slots().get(block - blocks.firstBlock());
+      // Slots that rest may be too many for a save.
+      if (slot != NO_SLOT) {
+        all.add(slot + ":" + number);
       }
     }
     return all.stream().collect(Collectors.joining(","));

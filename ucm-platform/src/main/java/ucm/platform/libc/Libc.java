@@ -68,6 +68,7 @@ public final class Libc {
   private static final int MAP_POPULATE = 0x8000;
   private static final int MAP_HUGETLB = 0x40000;
   private static final int MAP_HUGE_2MB = 21 << 26;
+  private static final int MFD_CLOEXEC = 1;
   private static final int MADV_DONTNEED = 4;
   private static final int MADV_HUGEPAGE = 14;
   private static final int MADV_POPULATE_WRITE = 23;
@@ -204,6 +205,21 @@ public final class Libc {
     return mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED | MAP_POPULATE, fd, offset);
   }
 
+  /** Makes memory that has a descriptor but no name, of so many bytes: the descriptor, or -1. */
+  public static int makeMemory(String shownAs, long bytes) {
+    int fd = memfd_create(shownAs, MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, bytes) < 0) {
+      var _ = close(fd);
+      return -1;
+    }
+    return fd;
+  }
+
+  /** Maps what a descriptor stands for, shared, whose pages come as they are touched; -1 when that is refused. */
+  public static long mapLazily(int fd, long bytes) {
+    return mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED, fd, 0);
+  }
+
   /** Asks for transparent huge pages; -1 when the kernel has none. */
   public static int adviseHugePages(long address, long bytes) {
     return madvise(address, bytes, MADV_HUGEPAGE);
@@ -226,6 +242,8 @@ public final class Libc {
 
   /** What an error number means, in words. */
   static native String strerror(int errno);
+
+  private static native int memfd_create(String name, int flags);
 
   static native int fcntl(int fd, int command, int argument);
 

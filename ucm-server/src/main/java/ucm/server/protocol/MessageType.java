@@ -44,6 +44,8 @@ public final class MessageType {
   public static final int MOVED = 39;
   public static final int GROUPS = 40;
   public static final int STAGE = 41;
+  public static final int BORROW = 42;
+  public static final int LENDING = 43;
 
   // Of operators.
   public static final int RELOAD = 64;

@@ -5,6 +5,7 @@ import static ucm.server.protocol.Wire.As.U8;
 
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLender.Lending;
 import ucm.pipeline.connector.engine.KvLayout;
 
 /**
@@ -62,6 +63,11 @@ public record WorkerFields(
     }
   }
 
+  /** What its blocks are like. */
+  public String blocks() {
+    return layout + layoutText + (groups.isOne() ? "" : " in groups " + groups);
+  }
+
   /** Writes them, without a device. */
   public FrameWriter write(FrameWriter to) {
     to.u32(rank).u32(layout.layers());
@@ -98,4 +104,22 @@ public record WorkerFields(
       boolean daemonCopies,
       String hostReason,
       @Wire(U8) int settings) {}
+
+  /**
+   * LENDING: memory in which the worker reads blocks that the store has there.
+   *
+   * @param descriptor of the memory in the daemon's process
+   * @param byteSize all of it
+   * @param slots how many; 0 when no blocks are lent
+   * @param stride bytes from one slot to the next
+   */
+  public record LendingMessage(int descriptor, long byteSize, int slots, long stride) {
+
+    public static LendingMessage of(@Nullable Lending lending) {
+      return lending == null
+          ? new LendingMessage(0, 0, 0, 0)
+          : new LendingMessage(
+              lending.descriptor(), lending.byteSize(), lending.slots(), lending.stride());
+    }
+  }
 }

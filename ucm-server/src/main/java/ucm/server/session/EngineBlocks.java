@@ -1,6 +1,8 @@
 package ucm.server.session;
 
+import java.util.Arrays;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -43,6 +45,7 @@ final class EngineBlocks implements AutoCloseable {
   final KvIdentity identity;
   final int blockTokens;
   final StagingSlots slots;
+  final LoadSlots loadSlots;
   final Holds holds;
   final Saves saves;
   final Pipeline pipeline;
@@ -111,7 +114,8 @@ final class EngineBlocks implements AutoCloseable {
     int mostOfAll = Math.min(mostSlots, MOST_SLOTS) * groupCount;
     slots = new StagingSlots(Math.clamp(most, 1, mostOfAll), context.clock());
     groups = new GroupBlocks(rules, setup.hasher(), parts, slots.size());
-    holds = new Holds(slots, spec.ranks(), context.clock());
+    loadSlots = new LoadSlots(slots, pipeline.stages().getFirst());
+    holds = new Holds(loadSlots, spec.ranks(), context.clock());
     saves = new Saves(slots, parts, transfers::get, admission, context.clock());
   }
 
@@ -186,8 +190,25 @@ final class EngineBlocks implements AutoCloseable {
   /**
    * Loads blocks into the slots of all ranks, which have registered.
    *
+   * @param borrowed so many of the first slots are borrowed, and have their blocks
    * @param done gets how many of the first blocks all ranks have; called once, by any thread
    */
+  void load(String requestId, BlockIds ids, int[] into, int borrowed, IntConsumer done) {
+    if (borrowed > 0) {
+      transfers.values().forEach(part -> part.borrowed(borrowed));
+    }
+    if (borrowed == ids.size()) {
+      done.accept(borrowed);
+      return;
+    }
+    load(
+        requestId,
+        ids.slice(borrowed, ids.size()),
+        Arrays.copyOfRange(into, borrowed, into.length),
+        there -> done.accept(borrowed + there));
+  }
+
+  /** The same where no slot is borrowed. */
   void load(String requestId, BlockIds ids, int[] into, IntConsumer done) {
     AtomicInteger left = new AtomicInteger(transfers.size());
     AtomicInteger there = new AtomicInteger(ids.size());
@@ -199,6 +220,25 @@ final class EngineBlocks implements AutoCloseable {
           }
         };
     transfers.values().forEach(part -> part.load(requestId, ids, into, ended));
+  }
+
+  /** What people ask about it. */
+  Map<String, Object> status() {
+    // Before the free slots: those of what has ended are among them then.
+    int held = holds.size();
+    int saving = saves.size();
+    Map<String, Object> status = new LinkedHashMap<>();
+    status.put("model_fingerprint", fingerprint());
+    status.put("pipeline", pipeline.spec().toString());
+    status.put("slots", slots.size());
+    status.put("free_slots", slots.free());
+    status.put("resting_slots", slots.resting());
+    status.put("slot_bytes", StagingSegment.strideOf(layout));
+    status.put("reads_in_place", loadSlots.lends());
+    status.put("holds", held);
+    status.put("saves", saving);
+    status.put("stored_blocks", saves.storedBlocks());
+    return status;
   }
 
   /** A client is gone, which may still be copying: nothing is promised and saved any more. */

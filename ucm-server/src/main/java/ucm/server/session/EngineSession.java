@@ -33,6 +33,7 @@ import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.StageMessage;
 import ucm.server.protocol.WorkerFields;
+import ucm.server.protocol.WorkerFields.LendingMessage;
 import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 import ucm.server.staging.StagingSegment;
 
@@ -54,6 +55,7 @@ public final class EngineSession implements AutoCloseable {
   private final EngineFields fields;
   private volatile UcmConfig config;
   private boolean namesBlocks;
+  private boolean borrows;
   // Clients map segments by it, so that a segment of an engine that was here before is not taken
   // for this one.
   private final int generation = RANDOM.nextInt();
@@ -150,12 +152,12 @@ public final class EngineSession implements AutoCloseable {
         LOG.warn("{}: rank {}: the worker copies, as {}", fields.instance(), rank, hostReason);
       }
       connectedRanks.set(rank);
-      ready = connectedRanks.cardinality() == ranks(now);
+      ready = connectedRanks.cardinality() == ranks(now.stages.size());
       LOG.info(
           "{}: rank {} of {} registered, {} slots of {} bytes, {} copies",
           fields.instance(),
           rank,
-          ranks(now),
+          ranks(now.stages.size()),
           segment.slots(),
           segment.stride(),
           copies == null ? "the worker" : "the daemon, " + copies.deviceName() + ",");
@@ -176,8 +178,19 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
-  private int ranks(EngineBlocks of) {
-    return fields.tpSize() * of.stages.size();
+  private int ranks(int stageCount) {
+    return fields.tpSize() * stageCount;
+  }
+
+  /**
+   * Says in which memory the only worker can read blocks that the store has there.
+   *
+   * @param isMapped whether it has mapped that: blocks are lent from now on
+   */
+  public synchronized LendingMessage lend(boolean isMapped) {
+    LoadSlots slots = registered().loadSlots;
+    slots.lend(isMapped && borrows);
+    return LendingMessage.of(borrows ? slots.lending() : null);
   }
 
   private void requireRank(int rank, StageMessage stage) throws ProtocolException {
@@ -226,6 +239,9 @@ public final class EngineSession implements AutoCloseable {
     EngineBlocks now = blocks;
     if (now == null) {
       List<WorkerFields> all = List.copyOf(stages.values());
+      // Ranks would have the same block in slots of other numbers.
+      borrows = !namesBlocks && ranks(all.size()) == 1 && all.getFirst().device() == null;
+      config = own(config);
       now = new EngineBlocks(context, fields, config, all, identity, mostSlots, generation);
       blocks = now;
     }
@@ -267,9 +283,11 @@ public final class EngineSession implements AutoCloseable {
   }
 
   private UcmConfig own(UcmConfig some) {
-    return namesBlocks && some.pipeline().stages().contains("Cache")
-        ? some.with(Map.of("cache_device", "host", "cache_buffer_divided", true), "ucm serve")
-        : some;
+    if (!(namesBlocks || borrows) || !some.pipeline().stages().contains("Cache")) {
+      return some;
+    }
+    String kind = namesBlocks ? "cache_buffer_divided" : "cache_buffer_lent";
+    return some.with(Map.of("cache_device", "host", kind, true), "ucm serve");
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)
@@ -283,11 +301,11 @@ public final class EngineSession implements AutoCloseable {
                   + " all ranks are to load the same files with the same configuration",
               worker.rank(), said, known.identity));
     }
-    String before = blocksOf(known.stages.get(worker.stage().stage()));
-    if (!before.equals(blocksOf(worker))) {
+    String before = known.stages.get(worker.stage().stage()).blocks();
+    if (!before.equals(worker.blocks())) {
       throw refused(
           String.format(
-              "has blocks of %s; its rank %s has %s", before, worker.rank(), blocksOf(worker)));
+              "has blocks of %s; its rank %s has %s", before, worker.rank(), worker.blocks()));
     }
   }
 
@@ -305,11 +323,6 @@ public final class EngineSession implements AutoCloseable {
   /** Which part of blocks a rank has: with MLA, that of its stage. */
   private int part(int rank) {
     return fields.mla() ? rank / fields.tpSize() : rank;
-  }
-
-  private static String blocksOf(WorkerFields worker) {
-    String groups = worker.groups().isOne() ? "" : " in groups " + worker.groups();
-    return worker.layout() + worker.layoutText() + groups;
   }
 
   private @Nullable WorkerCopies deviceCopies(WorkerFields worker, StagingSegment segment) {
@@ -332,6 +345,7 @@ public final class EngineSession implements AutoCloseable {
     connectedRanks.clear(rank);
     deviceRanks.remove(rank);
     ready = false;
+    registered().loadSlots.lend(false);
     abandon();
   }
 
@@ -560,18 +574,7 @@ public final class EngineSession implements AutoCloseable {
     status.put("external_hit_rate", hits.externalHitRate());
     status.put("open_requests", open);
     if (now != null) {
-      // Before the free slots: those of what has ended are among them then.
-      int holds = now.holds.size();
-      int saves = now.saves.size();
-      status.put("model_fingerprint", now.fingerprint());
-      status.put("pipeline", now.pipeline.spec().toString());
-      status.put("slots", now.slots.size());
-      status.put("free_slots", now.slots.free());
-      status.put("resting_slots", now.slots.resting());
-      status.put("slot_bytes", StagingSegment.strideOf(now.layout));
-      status.put("holds", holds);
-      status.put("saves", saves);
-      status.put("stored_blocks", now.saves.storedBlocks());
+      status.putAll(now.status());
     }
     return status;
   }

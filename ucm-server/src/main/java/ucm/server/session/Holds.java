@@ -11,7 +11,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
-import ucm.server.staging.StagingSlots;
 
 /**
  * What was promised to the requests of an engine. A look-up makes a hold, a plan takes it, and it ends
@@ -60,7 +59,7 @@ final class Holds {
     }
   }
 
-  private final StagingSlots pool;
+  private final LoadSlots pool;
   private final int ranks;
   private final LongSupplier clock;
   // Guarded by this.
@@ -72,7 +71,7 @@ final class Holds {
    *
    * @param ranks how many copy each hold
    */
-  Holds(StagingSlots pool, int ranks, LongSupplier clock) {
+  Holds(LoadSlots pool, int ranks, LongSupplier clock) {
     this.pool = pool;
     this.ranks = ranks;
     this.clock = clock;

@@ -37,6 +37,7 @@ record LookupTask(
    *
    * @param tokens that are offered when all ids are loaded
    * @param slots for the first of the ids
+   * @param borrowed so many of the slots have their blocks
    * @param hold of the slots; null when nothing is loaded
    * @param parts of a hybrid model, what of each group the ids name; else none
    */
@@ -47,13 +48,14 @@ record LookupTask(
       int foundBlocks,
       BlockIds ids,
       int[] slots,
+      int borrowed,
       @Nullable Hold hold,
       List<FoundMessage.Part> parts) {
 
     static final Offer NOTHING = nothing(0);
 
     static Offer nothing(int found) {
-      return new Offer(0, found, BlockIds.empty(), new int[0], null, List.of());
+      return new Offer(0, found, BlockIds.empty(), new int[0], 0, null, List.of());
     }
   }
 
@@ -81,6 +83,7 @@ record LookupTask(
         request.id,
         offer.ids.slice(0, offer.slots.length),
         offer.slots,
+        offer.borrowed,
         there -> {
           // A part of what a hybrid model's hit wants is of no use.
           boolean useless = !offer.parts.isEmpty() && there < offer.ids.size();

@@ -83,6 +83,11 @@ final class RankTransfers implements AutoCloseable {
     run(plan, this::load, done);
   }
 
+  /** Counts blocks of a request that are read where the store has them. */
+  void borrowed(int blocks) {
+    metrics.borrowed(blocks);
+  }
+
   /**
    * Saves blocks from slots.
    *

@@ -188,14 +188,16 @@ public final class SchedulerSession implements AutoCloseable {
         ids = blocks.groups.ids(parts, scheduler.ids(request.id));
       }
     }
-    int[] slots = blocks.slots.takeForLoads(ids.size());
+    int[] borrowed = blocks.loadSlots.borrow(ids);
+    int[] taken = blocks.loadSlots.take(ids.size() - borrowed.length);
+    int[] slots = IntStream.concat(IntStream.of(borrowed), IntStream.of(taken)).toArray();
     if (slots.length == 0 || (slots.length < ids.size() && !parts.isEmpty())) {
-      blocks.slots.give(slots);
+      blocks.loadSlots.give(slots);
       return Offer.nothing(found);
     }
     request.hold = blocks.holds.begin(request.handle, first, slots);
     request.offered = parts;
-    return new Offer(offered, found, ids, slots, request.hold, parts);
+    return new Offer(offered, found, ids, slots, borrowed.length, request.hold, parts);
   }
 
   private RequestEntry request(LookupMessage message) throws ProtocolException {

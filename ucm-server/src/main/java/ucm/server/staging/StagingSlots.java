@@ -13,8 +13,10 @@ import java.util.function.LongSupplier;
  */
 public final class StagingSlots {
 
+  /** In this time any copy has ended. */
+  public static final long REST_NANOS = TimeUnit.SECONDS.toNanos(60);
+
   private static final int PART_FOR_SAVES = 4;
-  private static final long REST_NANOS = TimeUnit.SECONDS.toNanos(60);
 
   // Packed on purpose; these records are not compared.
   @SuppressWarnings("ArrayRecordComponent")

@@ -31,6 +31,7 @@ import ucm.server.protocol.NamedFields.LeasedMessage;
 import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.NamedFields.ReservedMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
+import ucm.server.protocol.WorkerFields.LendingMessage;
 import ucm.server.protocol.WorkerFields.OpenedWorkerMessage;
 
 /** Frames byte by byte: the tests of the Python package read and write the same files. */
@@ -103,7 +104,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(46)
+          .hasSize(48)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -362,6 +363,7 @@ final class GoldenTest {
     again("found", body -> recorded(FoundMessage.class, body));
     again("plan", body -> recorded(PlanMessage.class, body));
     again("stage", body -> recorded(StageMessage.class, body));
+    again("lending", body -> recorded(LendingMessage.class, body));
     again("groups", body -> recorded(GroupsMessage.class, body));
     again("planned", body -> recorded(PlannedMessage.class, body));
     again(

@@ -10,6 +10,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
+import ucm.api.BlockLender;
 import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
@@ -38,7 +39,7 @@ import ucm.store.cache.transfer.Dumps;
  * <p>With {@code device_id: -1} it has no pool: look-ups go to the next stage, and no data is moved.
  */
 @StoreName("Cache")
-public final class CacheStore extends AbstractStore implements Clearable {
+public final class CacheStore extends AbstractStore implements Clearable, BlockLender {
 
   private static final Logger LOG = LoggerFactory.getLogger(CacheStore.class);
 
@@ -120,6 +121,23 @@ public final class CacheStore extends AbstractStore implements Clearable {
       return cache.lookups.lookupPrefix(ids);
     }
     return next == null ? -1 : next.lookupPrefix(ids);
+  }
+
+  @Override
+  public @Nullable Lending lending() {
+    requireOpen();
+    return cache == null ? null : cache.lending();
+  }
+
+  @Override
+  public int[] lend(BlockIds ids) {
+    requireOpen();
+    return runtime().lend(ids);
+  }
+
+  @Override
+  public void giveBack(int[] slots) {
+    runtime().pool.giveBack(slots);
   }
 
   @Override

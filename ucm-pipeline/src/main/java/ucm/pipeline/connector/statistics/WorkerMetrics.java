@@ -140,6 +140,16 @@ public final class WorkerMetrics {
     usedTokens.add((long) used * blockTokens);
   }
 
+  /** Blocks of a request are read where a store has them, so that nothing is moved here. */
+  public void borrowed(int blocks) {
+    askedBlocks.add(blocks);
+    loadRequests.record(1);
+    loadBlocks.record(blocks);
+    loadBytes.add(blocks * blockBytes);
+    loadedTokens.add((long) blocks * blockTokens);
+    usedTokens.add((long) blocks * blockTokens);
+  }
+
   private Counter why(FailedLoads failed, int block) {
     if (failed.corrupt().get(block)) {
       return corruptTokens;

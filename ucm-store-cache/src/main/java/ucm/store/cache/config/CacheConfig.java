@@ -24,6 +24,7 @@ import ucm.platform.device.SlotMemory;
  * @param localRanks workers of the instance on this node
  * @param shared whether the stores of the instance in this process share one pool
  * @param divided whether the pools of this process divide the capacity of one
+ * @param lent whether engines read blocks in the pool
  * @param blockLayout how blocks are cut; null for a scheduler, which moves none
  */
 public record CacheConfig(
@@ -36,6 +37,7 @@ public record CacheConfig(
     int localRanks,
     boolean shared,
     boolean divided,
+    boolean lent,
     @Nullable BlockLayout blockLayout) {
 
   static final ConfigKey<Double> CAPACITY_GB =
@@ -75,6 +77,15 @@ public record CacheConfig(
                   + " of the largest cache_buffer_capacity_gb each has as many blocks as the"
                   + " others. Only with cache_device host, and not for a shared one. ucm serve sets"
                   + " both for engines that name their blocks by themselves, as SGLang does.");
+
+  static final ConfigKey<Boolean> LEND =
+      ConfigKey.flag("cache_buffer_lent")
+          .defaultTo(false)
+          .doc(
+              "Have the buffer in memory that other processes of the user can map, so that an"
+                  + " engine reads blocks where they are. Only with cache_device host, and not for"
+                  + " a divided one. ucm serve sets both for engines of one process whose KV cache"
+                  + " is in host memory.");
 
   static final ConfigKey<Integer> STREAMS =
       ConfigKey.integer("cache_stream_number")
@@ -122,6 +133,7 @@ public record CacheConfig(
           BUFFER_SIZE,
           SHARE,
           DIVIDE,
+          LEND,
           CommonKeys.WAITING_QUEUE_DEPTH,
           CommonKeys.RUNNING_QUEUE_DEPTH,
           STREAMS,
@@ -180,6 +192,7 @@ public record CacheConfig(
             config.get(CommonKeys.LOCAL_RANK_SIZE),
             shared,
             config.get(DIVIDE),
+            config.get(LEND),
             layout.orElse(null));
     if (config.get(POLICY).equals(CachePolicy.AGED_LRU.word())) {
       config.warn(POLICY, "is aged_lru, which is no policy of its own any more: lru is used");
@@ -272,14 +285,24 @@ public record CacheConfig(
     return divided && !shared && device.wanted().equals("host");
   }
 
+  /** Whether other processes may read the blocks in the pool: their shards can lie one behind the other. */
+  public boolean isLendable() {
+    return lent
+        && !isDividable()
+        && !loadNextOnly
+        && device.wanted().equals("host")
+        && (layout().shardCount() == 1 || layout().shardSize() == stride());
+  }
+
   /** Bytes of the pool. */
   public long capacityBytes() {
     return (long) (capacityGb * GIB);
   }
 
-  /** How many slots fit into the capacity. */
+  /** How many slots fit into the capacity; of whole blocks, where these are to lie in one piece. */
   public long slots() {
-    return capacityBytes() / stride();
+    long slots = capacityBytes() / stride();
+    return isLendable() ? slots - slots % layout().shardCount() : slots;
   }
 
   private void checkCapacity(StoreConfig config) {

@@ -13,6 +13,7 @@ import ucm.api.Transfer;
 import ucm.platform.device.SlotMemory;
 import ucm.platform.libc.FileException;
 import ucm.platform.memory.HugeMemory;
+import ucm.platform.memory.SharedMemory;
 import ucm.platform.thread.ThreadEnd;
 
 /**
@@ -29,8 +30,12 @@ public final class PoolMemory implements SlotMemory {
   // So little that closing does not wait for long.
   private static final long BYTES_AT_ONCE = 8L << 20;
 
+  /** Of {@link #descriptor}: other processes cannot map it. */
+  public static final int NOT_SHARED = -1;
+
   private final @Nullable Arena arena;
   private final MemoryRegion region;
+  private final int descriptor;
   private final int slots;
   private final long stride;
   private final boolean returnable;
@@ -39,9 +44,15 @@ public final class PoolMemory implements SlotMemory {
   private volatile boolean isEnough;
 
   private PoolMemory(
-      @Nullable Arena arena, MemoryRegion region, int slots, long stride, boolean returnable) {
+      @Nullable Arena arena,
+      MemoryRegion region,
+      int descriptor,
+      int slots,
+      long stride,
+      boolean returnable) {
     this.arena = arena;
     this.region = region;
+    this.descriptor = descriptor;
     this.slots = slots;
     this.stride = stride;
     this.returnable = returnable;
@@ -58,7 +69,10 @@ public final class PoolMemory implements SlotMemory {
       return offered;
     }
     requireRoom(config, config.slots() * config.stride());
-    return allocate((int) config.slots(), config.stride());
+    return allocate(
+        (int) config.slots(),
+        config.stride(),
+        config.isLendable() ? PoolMemory::shared : PoolMemory::onHugePages);
   }
 
   /** What the next stage offers; null when that is nothing. */
@@ -79,7 +93,8 @@ public final class PoolMemory implements SlotMemory {
    */
   public static PoolMemory returnable(CacheConfig config, int first) {
     requireRoom(config, first * config.stride());
-    PoolMemory memory = allocate((int) config.slots(), config.stride(), true);
+    PoolMemory memory =
+        allocate((int) config.slots(), config.stride(), PoolMemory::onReturnablePages);
     // At once: in the background it might bring back what has been given back meanwhile.
     var _ = HugeMemory.populate(memory.region.segment().asSlice(0, first * config.stride()));
     return memory;
@@ -112,7 +127,7 @@ public final class PoolMemory implements SlotMemory {
                   + " %s bytes")
               .formatted(region, slots * stride));
     }
-    return new PoolMemory(null, region, slots, stride, false);
+    return new PoolMemory(null, region, NOT_SHARED, slots, stride, false);
   }
 
   /**
@@ -121,17 +136,33 @@ public final class PoolMemory implements SlotMemory {
    * @throws StoreException when the system does not give the memory
    */
   static PoolMemory allocate(int slots, long stride) {
-    return allocate(slots, stride, false);
+    return allocate(slots, stride, PoolMemory::onHugePages);
   }
 
-  private static PoolMemory allocate(int slots, long stride, boolean returnable) {
+  private interface Kind {
+    PoolMemory map(Arena arena, int slots, long stride);
+  }
+
+  private static PoolMemory onHugePages(Arena arena, int slots, long stride) {
+    MemoryRegion region = MemoryRegion.host(HugeMemory.map(slots * stride, arena));
+    return new PoolMemory(arena, region, NOT_SHARED, slots, stride, false);
+  }
+
+  private static PoolMemory onReturnablePages(Arena arena, int slots, long stride) {
+    MemoryRegion region = MemoryRegion.host(HugeMemory.mapReturnable(slots * stride, arena));
+    return new PoolMemory(arena, region, NOT_SHARED, slots, stride, true);
+  }
+
+  private static PoolMemory shared(Arena arena, int slots, long stride) {
+    SharedMemory memory = SharedMemory.map(slots * stride, arena);
+    MemoryRegion region = MemoryRegion.host(memory.bytes());
+    return new PoolMemory(arena, region, memory.descriptor(), slots, stride, false);
+  }
+
+  private static PoolMemory allocate(int slots, long stride, Kind kind) {
     Arena arena = Arena.ofShared();
-    MemorySegment memory;
     try {
-      memory =
-          returnable
-              ? HugeMemory.mapReturnable(slots * stride, arena)
-              : HugeMemory.map(slots * stride, arena);
+      return kind.map(arena, slots, stride);
     } catch (FileException e) {
       arena.close();
       throw new StoreException(
@@ -140,7 +171,6 @@ public final class PoolMemory implements SlotMemory {
               + " bytes of the pool: lower cache_buffer_capacity_gb",
           e);
     }
-    return new PoolMemory(arena, MemoryRegion.host(memory), slots, stride, returnable);
   }
 
   /**
@@ -189,6 +219,11 @@ public final class PoolMemory implements SlotMemory {
   @Override
   public long stride() {
     return stride;
+  }
+
+  /** By what other processes map it, as it is called in this one; {@link #NOT_SHARED}. */
+  public int descriptor() {
+    return descriptor;
   }
 
   /** Bytes of all slots. */

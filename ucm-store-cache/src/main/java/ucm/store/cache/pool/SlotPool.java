@@ -163,6 +163,11 @@ public final class SlotPool extends SlotStates {
     tellRoom(unreference(run, from, to));
   }
 
+  /** Gives the first slots of blocks back that were {@linkplain #lend lent}. */
+  public void giveBack(int[] lent) {
+    tellRoom(takeBack(lent));
+  }
+
   /** Forgets a block; shards in use go with their last reference. */
   public void drop(long high, long low) {
     tellRoom(dropBlock(high, low, false));

@@ -63,6 +63,7 @@ abstract class SlotStates extends PoolBlocks {
   private int givenBack;
   private int limit;
   private int idleSlots;
+  private int lentSlots;
   private int hand;
 
   /** Free slots; see {@link SlotPool}. */
@@ -248,6 +249,54 @@ abstract class SlotStates extends PoolBlocks {
       }
     }
     return freed > 0 ? ROOM | surplus() : 0;
+  }
+
+  /**
+   * Lends blocks: their slots are referenced until they are {@linkplain #takeBack taken back}.
+   *
+   * @return the first slots of the first blocks that are ready and lie in one piece; half of the pool at the
+   *     most, so that others find slots
+   */
+  public final synchronized int[] lend(BlockIds ids) {
+    int[] lent = new int[ids.size()];
+    int count = 0;
+    while (count < lent.length && lentSlots + shards <= limit / 2) {
+      int entry = table.find(ids.high(count), ids.low(count));
+      if (entry == NONE || ready[entry] < shards || !isInOnePiece(entry)) {
+        break;
+      }
+      int first = slots[entry * shards];
+      for (int slot = first; slot < first + shards; slot++) {
+        reference(slot);
+      }
+      use(first);
+      lentSlots += shards;
+      lent[count++] = first;
+    }
+    return Arrays.copyOf(lent, count);
+  }
+
+  private boolean isInOnePiece(int entry) {
+    int first = entry * shards;
+    for (int shard = 1; shard < shards; shard++) {
+      if (slots[first + shard] != slots[first] + shard) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Takes the slots of lent blocks back; {@link #ROOM} or 0. */
+  final synchronized int takeBack(int[] lent) {
+    int answer = 0;
+    // Backwards, so that the next block finds those that come free in the order of memory.
+    for (int i = lent.length - 1; i >= 0; i--) {
+      for (int shard = shards - 1; shard >= 0; shard--) {
+        answer |= unreference(lent[i] + shard);
+      }
+    }
+    lentSlots -= lent.length * shards;
+    return answer;
   }
 
   /** Slots that hold, or are about to hold, a shard. */

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.api.BlockLender;
 import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
@@ -142,6 +143,21 @@ public final class CacheRuntime {
     } else {
       plan(begun);
     }
+  }
+
+  /** Where blocks are lent; null when they are not. */
+  public BlockLender.@Nullable Lending lending() {
+    return memory.descriptor() == PoolMemory.NOT_SHARED
+        ? null
+        : new BlockLender.Lending(
+            memory.descriptor(), memory.byteSize(), memory.slots(), memory.stride());
+  }
+
+  /** Lends the first blocks that are in the pool. */
+  public int[] lend(BlockIds ids) {
+    int[] lent = pool.lend(ids);
+    metrics.hitShards.add(lent.length);
+    return lent;
   }
 
   /** A task of one direction was refused for want of room. */

@@ -82,12 +82,28 @@ abstract class CacheTask extends TransferTask {
   }
 
   private synchronized boolean reserve(boolean mayTake, BitSet there, BitSet reserved) {
+    BitSet expired = new BitSet();
+    BitSet missing = new BitSet();
+    boolean room;
+    // No other task takes slots in between: those of a block lie one behind the other.
+    synchronized (cache.pool) {
+      room = reserve(mayTake, there, reserved, expired, missing);
+    }
+    expired.stream().forEach(this::hasExpired);
+    cache.metrics.missShards.add(missing.cardinality());
+    missing.stream().forEach(shard -> endUntaken(shard, ShardOutcome.MISSING, null));
+    keepTodo();
+    return room;
+  }
+
+  private boolean reserve(
+      boolean mayTake, BitSet there, BitSet reserved, BitSet expired, BitSet missing) {
     boolean room = mayTake;
     boolean again = wantsRoom;
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (hasBegun(shard)) {
         todo.clear(shard);
-        hasExpired(shard);
+        expired.set(shard);
         continue;
       }
       long reservation = reserve(shard, room);
@@ -106,13 +122,9 @@ abstract class CacheTask extends TransferTask {
         case Reservation.HIT -> there.set(shard);
         case Reservation.RESERVED -> reserved.set(shard);
         case Reservation.FILLING -> cache.metrics.joinedShards.increment();
-        default -> {
-          cache.metrics.missShards.increment();
-          endUntaken(shard, ShardOutcome.MISSING, null);
-        }
+        default -> missing.set(shard);
       }
     }
-    keepTodo();
     return room;
   }
 

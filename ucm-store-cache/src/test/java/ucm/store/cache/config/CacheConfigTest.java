@@ -88,6 +88,7 @@ final class CacheConfigTest {
                 1,
                 false,
                 false,
+                false,
                 BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
     assertThat(config.problems()).isEmpty();
     assertThat(config.get(CommonKeys.WAITING_QUEUE_DEPTH)).isEqualTo(8192);
@@ -107,6 +108,7 @@ final class CacheConfigTest {
     settings.put("cache_buffer_capacity_gb", 0.5);
     settings.put("share_buffer_enable", true);
     settings.put("cache_buffer_divided", true);
+    settings.put("cache_buffer_lent", true);
     settings.put("waiting_queue_depth", 16);
     settings.put("running_queue_depth", 64);
     settings.put("cache_stream_number", 32);
@@ -133,6 +135,7 @@ final class CacheConfigTest {
                 1000,
                 "engine-1",
                 8,
+                true,
                 true,
                 true,
                 BlockLayout.of(new long[] {1024, 3072}, 8192)));

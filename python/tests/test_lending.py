@@ -1,0 +1,149 @@
+"""Blocks that a store has in memory are read there: the daemon copies none of them."""
+
+from contextlib import suppress
+
+import pytest
+from test_end_to_end import prompts, settle, status, wait_connected
+from toy_engine import ToyEngine, kv
+from ucm import protocol
+from ucm.client import Connection
+from ucm.segment import Lent
+
+pytestmark = pytest.mark.usefixtures("patient")
+PROMPT = list(range(100))
+
+
+@pytest.fixture(autouse=True)
+def pages(monkeypatch):
+    """Layers of whole pages, as those of models are: only then the layers of a block lie together."""
+    monkeypatch.setattr(kv, "HEADS", 4)
+    monkeypatch.setattr(kv, "DIM", 32)
+
+
+@pytest.fixture
+def lent(monkeypatch):
+    """Slots that are read where they are."""
+    slots = []
+    address = Lent.address
+    monkeypatch.setattr(Lent, "address", lambda self, slot: slots.append(slot) or address(self, slot))
+    return slots
+
+
+def answer(engine, name, prompt=PROMPT):
+    before = engine.hits
+    engine.add(name, prompt)
+    engine.run()
+    return engine.outputs[name], engine.hits - before
+
+
+def reads_in_place(daemon):
+    return [one["reads_in_place"] for one in status(daemon)]
+
+
+@pytest.mark.parametrize("layerwise", [False, True])
+def test_what_is_in_memory_is_read_there_and_what_is_not_is_copied(own_daemon, lent, layerwise):
+    own_daemon.write_yaml("Cache|Posix", f"use_layerwise: {str(layerwise).lower()}\n")
+    engine = ToyEngine(own_daemon.transfer(ucm_start_daemon=False), prefix_caching=False)
+    expected, _ = answer(engine, "stored")
+    settle(own_daemon)
+    assert reads_in_place(own_daemon) == [True]
+    found, hits = answer(engine, "lent")
+    assert found == expected and hits > 0 and len(set(lent)) > 1
+    settle(own_daemon)
+    # A daemon that starts has nothing in memory.
+    own_daemon.kill()
+    own_daemon.start()
+    wait_connected(engine)
+    del lent[:]
+    found, hits = answer(engine, "copied")
+    assert found == expected and hits > 0 and not lent
+    settle(own_daemon)
+    found, hits = answer(engine, "lent again")
+    assert found == expected and hits > 0 and lent
+    settle(own_daemon)
+    engine.close()
+
+
+def test_a_slot_beside_the_right_one_is_found_out(own_daemon, monkeypatch):
+    """The control: the engine sees each byte that is wrong."""
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
+    answer(engine, "stored")
+    settle(own_daemon)
+    address = Lent.address
+    monkeypatch.setattr(Lent, "address", lambda self, slot: address(self, slot + 1))
+    with pytest.raises(AssertionError):
+        answer(engine, "wrong")
+    # Its step was cut off.
+    with suppress(AssertionError):
+        engine.close()
+
+
+def test_random_requests_in_a_memory_that_is_full(own_daemon, lent):
+    own_daemon.pool_gb = 0.0007
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), num_blocks=30, budget=48)
+    for i, prompt in enumerate(prompts(11, 60)):
+        engine.add(f"r{i}", prompt, max_tokens=3)
+        if i % 3 == 0:
+            engine.step()
+    engine.run()
+    assert engine.hits > 0 and lent
+    settle(own_daemon)
+    engine.close()
+
+
+def other_process(monkeypatch):
+    monkeypatch.setattr(Connection, "daemon_pid", lambda self: 0)
+
+
+def older_daemon(monkeypatch):
+    monkeypatch.setattr(protocol, "BORROW", 9999)
+
+
+@pytest.mark.parametrize("fault", [other_process, older_daemon])
+def test_where_it_cannot_be_mapped_blocks_are_copied(own_daemon, lent, monkeypatch, fault):
+    fault(monkeypatch)
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
+    expected, _ = answer(engine, "stored")
+    settle(own_daemon)
+    found, hits = answer(engine, "copied")
+    assert found == expected and hits > 0 and not lent
+    assert reads_in_place(own_daemon) == [False]
+    settle(own_daemon)
+    engine.close()
+
+
+@pytest.mark.parametrize("more", [{"tp": 2}, {"pipeline": "Posix"}])
+def test_ranks_and_pipelines_without_memory_have_copies(own_daemon, lent, more):
+    own_daemon.write_yaml(more.pop("pipeline", "Cache|Posix"))
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False, **more)
+    expected, _ = answer(engine, "stored")
+    settle(own_daemon)
+    found, hits = answer(engine, "copied")
+    assert found == expected and hits > 0 and not lent
+    assert reads_in_place(own_daemon) == [False]
+    settle(own_daemon)
+    engine.close()
+
+
+def test_the_memory_must_be_what_is_announced(own_daemon, lent):
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
+    worker = engine.ranks[0].connector._worker
+    connection = worker._link.get()
+    body = protocol.Writer().u8(1)
+    found = protocol.read_lending(connection.ask(protocol.BORROW, body, protocol.LENDING, 60.0).body)
+    for wrong in (
+        found._replace(size=found.size - 4096),
+        found._replace(slots=found.slots + 1),
+        found._replace(descriptor=1),
+    ):
+        with pytest.raises(OSError, match="is not the memory that the daemon lends"):
+            Lent(wrong, connection.daemon_pid())
+    mapped = Lent(found, connection.daemon_pid())
+    for slot in (-1, found.slots):
+        with pytest.raises(OSError, match=f"slot {slot} of {found.slots}"):
+            mapped.address(slot)
+    engine.close()

@@ -1,0 +1,40 @@
+package ucm.api;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A {@link Store} implements this, too, when it keeps blocks in memory that other processes of the same user can
+ * map: an engine then reads them where they are, and no copy is made for it. Thread-safe, as every store is.
+ */
+public interface BlockLender {
+
+  /**
+   * Where blocks are lent: each begins in a slot, and lies in one piece.
+   *
+   * @param descriptor of the memory in this process; others open {@code /proc/PID/fd/N}
+   * @param byteSize all of it
+   * @param slots how many; a block may reach over several
+   * @param stride bytes from one slot to the next
+   */
+  record Lending(int descriptor, long byteSize, int slots, long stride) {}
+
+  /**
+   * Says where blocks are lent, as long as the store is open.
+   *
+   * @return null when this store lends none
+   */
+  @Nullable Lending lending();
+
+  /**
+   * Lends blocks that are in memory: their bytes stay as they are until they are {@linkplain #giveBack given back}.
+   *
+   * @param ids blocks in the order in which they are wanted
+   * @return where the first of them begin; fewer than all when the next one does not lie in memory, whole and in
+   *     one piece, or too much is lent
+   * @throws StoreClosedException when the store is not open
+   */
+  int[] lend(BlockIds ids);
+
+  /** Gives slots back that were lent, each once, also after the store was closed. */
+  void giveBack(int[] slots);
+}

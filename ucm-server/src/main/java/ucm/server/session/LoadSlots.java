@@ -1,0 +1,95 @@
+package ucm.server.session;
+
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.BlockLender;
+import ucm.api.BlockLender.Lending;
+import ucm.api.Store;
+import ucm.api.StoreClosedException;
+import ucm.server.staging.StagingSlots;
+
+/**
+ * Where blocks lie that a worker reads: in slots of the segment, which have the first numbers, and in slots of a
+ * store which lends them, whose numbers follow. Thread-safe.
+ */
+final class LoadSlots {
+
+  private static final Executor LATER =
+      CompletableFuture.delayedExecutor(StagingSlots.REST_NANOS, TimeUnit.NANOSECONDS);
+
+  private final StagingSlots staging;
+  private final @Nullable BlockLender lender;
+  // Whether the worker can read what is lent.
+  private volatile boolean lends;
+
+  /**
+   * Lends nothing yet.
+   *
+   * @param head the store that is asked first, which may lend blocks
+   */
+  LoadSlots(StagingSlots staging, Store head) {
+    this.staging = staging;
+    lender = head instanceof BlockLender able ? able : null;
+  }
+
+  /** Where blocks can be lent; null when they cannot. */
+  @Nullable Lending lending() {
+    return lender == null ? null : lender.lending();
+  }
+
+  /** Blocks are lent from now on, or not any more: whether the worker has mapped where they are. */
+  void lend(boolean isMapped) {
+    lends = isMapped && lending() != null;
+  }
+
+  boolean lends() {
+    return lends;
+  }
+
+  /** Borrows the first blocks that the store has in memory: their slots, none of them when it lends nothing. */
+  int[] borrow(BlockIds ids) {
+    if (lender == null || !lends) {
+      return new int[0];
+    }
+    try {
+      int[] lent = lender.lend(ids);
+      Arrays.setAll(lent, i -> lent[i] + staging.size());
+      return lent;
+    } catch (StoreClosedException e) {
+      // What is asked of it next says so.
+      return new int[0];
+    }
+  }
+
+  /** Takes slots of the segment for blocks to be loaded; as many as are to be had. */
+  int[] take(int wanted) {
+    return staging.takeForLoads(wanted);
+  }
+
+  void give(int[] slots) {
+    staging.give(IntStream.of(slots).filter(slot -> slot < staging.size()).toArray());
+    giveBack(slots);
+  }
+
+  /** Gives slots back from which a client that is gone may still be copying. */
+  void giveLater(int[] slots) {
+    staging.giveLater(IntStream.of(slots).filter(slot -> slot < staging.size()).toArray());
+    LATER.execute(() -> giveBack(slots));
+  }
+
+  private void giveBack(int[] slots) {
+    int[] lent =
+        IntStream.of(slots)
+            .filter(slot -> slot >= staging.size())
+            .map(slot -> slot - staging.size())
+            .toArray();
+    if (lender != null && lent.length > 0) {
+      lender.giveBack(lent);
+    }
+  }
+}

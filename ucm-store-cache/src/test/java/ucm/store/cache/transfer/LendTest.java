@@ -1,0 +1,236 @@
+package ucm.store.cache.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.BlockLender.Lending;
+import ucm.api.StoreClosedException;
+import ucm.store.cache.fixture.TestCache;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** Blocks that others read where they are keep their bytes until they are given back. */
+@Timeout(120)
+final class LendTest {
+
+  private static final int SHARDS = 3;
+  private static final long SHARD_BYTES = 4096;
+  private static final BlockLayout LAYOUT =
+      BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARDS * SHARD_BYTES);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final int BLOCKS = 8;
+
+  private final Map<String, Object> settings =
+      new HashMap<>(Map.of("cache_device", "host", "cache_buffer_lent", true));
+  private final List<TestCache> open = new ArrayList<>();
+
+  @AfterEach
+  void closesAll() {
+    open.forEach(TestCache::close);
+  }
+
+  @Test
+  void anotherMappingHasTheBytes() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = dump(cache, 1, 4);
+    int[] lent = cache.store.lend(ids);
+    assertThat(lent).hasSize(4);
+    check(mapped(cache), ids, lent);
+    // Of another block they are not.
+    assertThatThrownBy(() -> check(mapped(cache), BlockBytes.ids(99, 4), lent))
+        .isInstanceOf(AssertionError.class);
+    cache.store.giveBack(lent);
+    assertThat(cache.pool().referenced()).isZero();
+    assertThat(cache.metrics.count("cache_hit_shards")).isEqualTo(4);
+  }
+
+  @Test
+  void whatIsLentIsNotEvictedAndWhatIsGivenBackIs() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = dump(cache, 1, 4);
+    int[] lent = cache.store.lend(ids);
+    MemorySegment memory = mapped(cache);
+    for (int i = 0; i < 3 * BLOCKS; i++) {
+      dump(cache, 100 + i, 1);
+    }
+    check(memory, ids, lent);
+    assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(4);
+    cache.store.giveBack(lent);
+    for (int i = 0; i < BLOCKS; i++) {
+      dump(cache, 200 + i, 1);
+    }
+    assertThat(cache.store.lookup(ids).isEmpty()).isTrue();
+    assertThatThrownBy(() -> check(memory, ids, lent)).isInstanceOf(AssertionError.class);
+  }
+
+  @Test
+  void halfOfThePoolIsLeftToOthers() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = dump(cache, 1, BLOCKS);
+    int[] lent = cache.store.lend(ids);
+    assertThat(lent).hasSize(BLOCKS / 2);
+    assertThat(cache.store.lend(ids)).isEmpty();
+    cache.store.giveBack(lent);
+    assertThat(cache.store.lend(ids)).hasSize(BLOCKS / 2);
+  }
+
+  @Test
+  void onlyTheFirstBlocksThatAreThereAreLent() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = dump(cache, 1, 3);
+    cache.pool().drop(ids.high(1), ids.low(1));
+    assertThat(cache.store.lend(ids)).hasSize(1);
+    assertThat(cache.store.lend(BlockBytes.ids(50, 2))).isEmpty();
+  }
+
+  @Test
+  void blocksThatAreDroppedStayForThoseWhoReadThem() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = dump(cache, 1, 4);
+    int[] lent = cache.store.lend(ids);
+    cache.store.clear();
+    dump(cache, 2, 4);
+    check(mapped(cache), ids, lent);
+    assertThat(cache.store.lend(ids)).isEmpty();
+    cache.store.giveBack(lent);
+    assertThat(cache.pool().inUse()).isEqualTo(4 * SHARDS);
+  }
+
+  @Test
+  void aMappingOutlivesTheStore() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = dump(cache, 1, 2);
+    int[] lent = cache.store.lend(ids);
+    MemorySegment memory = mapped(cache);
+    open.remove(cache);
+    cache.close();
+    check(memory, ids, lent);
+    cache.store.giveBack(lent);
+    assertThatThrownBy(() -> cache.store.lend(ids)).isInstanceOf(StoreClosedException.class);
+  }
+
+  @Test
+  void shardsThatLieApartAreNotLent() throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    // Layer by layer, as an engine does that computes between them.
+    for (int shard = 0; shard < SHARDS; shard++) {
+      for (int block = 0; block < 2; block++) {
+        TransferMemory one =
+            TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, block, shard).fill();
+        cache.store.dump(one.transfer()).await(PATIENCE).requireOk();
+      }
+    }
+    assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(2);
+    assertThat(cache.store.lend(ids)).isEmpty();
+  }
+
+  /** A pool that is no multiple of a block would be cut across blocks from its first eviction on. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2})
+  void blocksLieInOnePieceHoweverManyHaveBeenEvicted(int more) throws Exception {
+    TestCache cache = store(LAYOUT, BLOCKS * SHARDS + more);
+    for (int i = 0; i < 4 * BLOCKS; i++) {
+      assertThat(cache.store.lookup(dump(cache, i, 1)).cardinality()).isEqualTo(1);
+      int[] lent = cache.store.lend(BlockBytes.ids(i, 1));
+      assertThat(lent).as("block %s", i).hasSize(1);
+      cache.store.giveBack(lent);
+    }
+  }
+
+  @Test
+  void blocksLieInOnePieceHoweverManyAreDumpedAtOnce() throws Exception {
+    int shards = 64;
+    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, shards * SHARD_BYTES);
+    TestCache cache = store(layout, 256 * shards);
+    try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+      List<Future<?>> dumps = new ArrayList<>();
+      for (int i = 0; i < 64; i++) {
+        int seed = i;
+        dumps.add(threads.submit(() -> dump(cache, layout, seed, 2)));
+      }
+      for (Future<?> dump : dumps) {
+        dump.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      }
+    }
+    for (int i = 0; i < 64; i++) {
+      assertThat(cache.store.lend(BlockBytes.ids(i, 2))).as("seed %s", i).hasSize(2);
+    }
+  }
+
+  @Test
+  void aPoolThatOthersCannotReadIsNotLent() {
+    settings.put("cache_buffer_lent", false);
+    assertThat(store(LAYOUT, SHARDS).store.lending()).isNull();
+    settings.put("cache_buffer_lent", true);
+    assertThat(store(LAYOUT, SHARDS).store.lending()).isNotNull();
+    BlockLayout apart = BlockLayout.uniform(100, 100, 200);
+    assertThat(store(apart, SHARDS).store.lending()).isNull();
+    settings.put("cache_buffer_divided", true);
+    assertThat(store(LAYOUT, SHARDS).store.lending()).isNull();
+  }
+
+  private TestCache store(BlockLayout layout, int slots) {
+    TestCache made = new TestCache(layout, null, slots, settings);
+    open.add(made);
+    return made;
+  }
+
+  private static BlockIds dump(TestCache cache, long seed, int count) throws InterruptedException {
+    return dump(cache, LAYOUT, seed, count);
+  }
+
+  private static BlockIds dump(TestCache cache, BlockLayout layout, long seed, int count)
+      throws InterruptedException {
+    BlockIds ids = BlockBytes.ids(seed, count);
+    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
+    cache.store.dump(memory.transfer()).await(PATIENCE).requireOk();
+    return ids;
+  }
+
+  /** The memory as another process of this user maps it. */
+  private static MemorySegment mapped(TestCache cache) throws IOException {
+    Lending lending = Objects.requireNonNull(cache.store.lending());
+    assertThat(lending.byteSize()).isEqualTo(lending.slots() * lending.stride());
+    Path path =
+        Path.of("/proc", Long.toString(ProcessHandle.current().pid()), "fd")
+            .resolve(Integer.toString(lending.descriptor()));
+    try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ)) {
+      return file.map(MapMode.READ_ONLY, 0, lending.byteSize(), Arena.ofAuto());
+    }
+  }
+
+  private static void check(MemorySegment memory, BlockIds ids, int[] lent) {
+    for (int i = 0; i < lent.length; i++) {
+      for (int shard = 0; shard < SHARDS; shard++) {
+        MemorySegment bytes = memory.asSlice((lent[i] + shard) * SHARD_BYTES, SHARD_BYTES);
+        BlockBytes.check(bytes, ids.high(i), ids.low(i), shard, 0);
+      }
+    }
+  }
+}
