@@ -226,7 +226,9 @@ class Pages:
         opened = protocol.read_opened(answer.body)
         if opened.stride < self.page_bytes:
             raise ProtocolError(f"slots of {opened.stride} bytes for pages of {self.page_bytes}")
-        session = self._make_session(connection, Segment(opened))
+        segment = Segment(opened)
+        segment.borrow(connection, self._log)
+        session = self._make_session(connection, segment)
         self._tell(session)
         self._session = session
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import mmap
 import os
 import stat
 import weakref
+from typing import Optional
 
+from ucm import protocol
+from ucm.client import Connection
 from ucm.protocol import Lending, Opened
+
+ASK_SECONDS = 10.0
 
 # Of mmap(2); Python has it from 3.10 on. Without it the first copies wait for page faults.
 _MAP_POPULATE = 0x8000
@@ -16,11 +22,15 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class Segment:
-    """Slot i begins at ``i * stride``. It is mapped as long as something refers to `map`."""
+    """Slot i begins at ``i * stride``; slots that a store lends have the numbers behind those.
+
+    It is mapped as long as something refers to `map`.
+    """
 
     def __init__(self, opened: Opened) -> None:
         self.slots = opened.slots
         self.stride = opened.stride
+        self._lent: Optional[Lent] = None
         fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             found = os.fstat(fd)
@@ -37,8 +47,23 @@ class Segment:
         finally:
             os.close(fd)
 
+    def borrow(self, connection: Connection, log: logging.Logger) -> None:
+        """Has the daemon lend what its store has in memory, so that it copies none of that."""
+        try:
+            lending = _lending(connection, False)
+            if lending.slots:
+                self._lent = Lent(lending, connection.daemon_pid())
+                _lending(connection, True)
+        except protocol.Refused as refusal:
+            if refusal.code != protocol.UNKNOWN_TYPE:
+                raise
+        except OSError as reason:
+            log.info("UCM: the daemon copies what it has in memory, as %s", reason)
+
     def address(self, slot: int) -> int:
         """Where a slot begins; valid as long as this object is there."""
+        if self._lent is not None and slot >= self.slots:
+            return self._lent.address(slot - self.slots)
         if not 0 <= slot < self.slots:
             raise OSError(f"the daemon names slot {slot} of {self.slots}")
         return ctypes.addressof(ctypes.c_char.from_buffer(self.map)) + slot * self.stride
@@ -74,6 +99,12 @@ class Lent:
         if not 0 <= slot < self._slots:
             raise OSError(f"the daemon names slot {slot} of {self._slots} that it lends")
         return self._start + slot * self._stride
+
+
+def _lending(connection: Connection, mapped: bool) -> Lending:
+    body = protocol.Writer().u8(int(mapped))
+    answer = connection.ask(protocol.BORROW, body, protocol.LENDING, ASK_SECONDS)
+    return protocol.read_lending(answer.body)
 
 
 def _libc() -> ctypes.CDLL:

@@ -10,31 +10,27 @@ from ucm.device import Copies
 from ucm.layout import KvLayout
 from ucm.memory import Move, move
 from ucm.protocol import Opened
-from ucm.segment import Lent, Segment
+from ucm.segment import Segment
 
 # Pieces on a device are copied one by one from this size on, smaller ones are gathered first.
 _SINGLE_COPY_BYTES = 16 << 10
 
 
 class Staging:
-    """A mapped segment, and behind its slots those which a store lends, from which is loaded.
-
-    With `copies`, the daemon copies as long as it can.
-    """
+    """A mapped segment: slot i begins at i * stride. With `copies`, the daemon copies as long as it can."""
 
     def __init__(self, opened: Opened) -> None:
         self.copies: Optional[Copies] = None
-        self.lent: Optional[Lent] = None
         self.generation = opened.generation
-        self._segment = Segment(opened)
+        self.segment = Segment(opened)
         count = opened.slots * opened.stride
         # The mapping lives as long as a tensor points into it.
-        self._slots = torch.frombuffer(self._segment.map, dtype=torch.uint8, count=count).view(
+        self._slots = torch.frombuffer(self.segment.map, dtype=torch.uint8, count=count).view(
             opened.slots, opened.stride
         )
 
     def __len__(self) -> int:
-        return self._segment.slots
+        return self.segment.slots
 
     def load(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies slots into blocks of the engine, for some of the layers."""
@@ -49,7 +45,7 @@ class Staging:
     ) -> None:
         if self._by_daemon(save, layers, slots, blocks):
             return
-        addresses = [self._address(slot) for slot in slots]
+        addresses = [self.segment.address(slot) for slot in slots]
         moves: List[Move] = []
         for piece, offset in _pieces(layout, layers):
             if not _on_host(piece):
@@ -60,11 +56,6 @@ class Staging:
                 ours = address + offset
                 moves.append((ours, theirs, length) if save else (theirs, ours, length))
         move(moves)
-
-    def _address(self, slot: int) -> int:
-        if self.lent is not None and slot >= len(self):
-            return self.lent.address(slot - len(self))
-        return self._segment.address(slot)
 
     def _by_torch(
         self, save: bool, piece: torch.Tensor, offset: int, slots: List[int], blocks: List[int]

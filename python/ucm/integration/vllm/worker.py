@@ -22,11 +22,9 @@ from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find_groups, layer_number
 from ucm.protocol import Engine, Identity, ProtocolError, Refused
-from ucm.segment import Lent
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
-OPEN_SECONDS = 10.0
 # How long a step that computes nothing waits for the end of a copy.
 EMPTY_STEP_SECONDS = 0.005
 _KEPT_GENERATIONS = 2
@@ -158,32 +156,15 @@ class WorkerSide:
                 raise Gone("the worker copies by itself from now on")
         elif exported is not None:
             self._use_host(opened.reason)
-        if exported is None and self._device().type == "cpu":
-            staging.lent = self._borrow(connection)
+        # Of several ranks it is not lent; to a device it would be copied from memory that is not pinned.
+        if self._device().type == "cpu":
+            staging.segment.borrow(connection, self._log)
         connection.generation = staging.generation
         with self._lock:
             self._staging.pop(staging.generation, None)
             self._staging[staging.generation] = staging
             while len(self._staging) > _KEPT_GENERATIONS:
                 del self._staging[next(iter(self._staging))]
-
-    def _borrow(self, connection: Connection) -> Optional[Lent]:
-        """Memory of a store in which blocks are read, so that the daemon does not copy them."""
-        if self._stages > 1 or self._config.parallel_config.tensor_parallel_size > 1:
-            return None
-        try:
-            lending = _lending(connection, False)
-            if not lending.slots:
-                return None
-            lent = Lent(lending, connection.daemon_pid())
-            _lending(connection, True)
-            return lent
-        except Refused as refusal:
-            if refusal.code != protocol.UNKNOWN_TYPE:
-                raise
-        except OSError as reason:
-            self._log.info("UCM: the daemon copies what it has in memory, as %s", reason)
-        return None
 
     def _export(
         self, connection: Connection
@@ -500,11 +481,6 @@ class WorkerSide:
                 copier.close()
         if self._link is not None:
             self._link.close()
-
-
-def _lending(connection: Connection, mapped: bool) -> protocol.Lending:
-    body = protocol.Writer().u8(int(mapped))
-    return protocol.read_lending(connection.ask(protocol.BORROW, body, protocol.LENDING, OPEN_SECONDS).body)
 
 
 def _tell(connection: Connection, kind: int, body: protocol.Writer, what: str) -> None:

@@ -70,6 +70,7 @@ public final class Libc {
   private static final int MAP_HUGE_2MB = 21 << 26;
   private static final int MFD_CLOEXEC = 1;
   private static final int MADV_DONTNEED = 4;
+  private static final int MADV_REMOVE = 9;
   private static final int MADV_HUGEPAGE = 14;
   private static final int MADV_POPULATE_WRITE = 23;
 
@@ -228,6 +229,11 @@ public final class Libc {
   /** Has whole pages read as zeros, and take no room until they are touched again; -1 when that is refused. */
   public static int giveBack(long address, long bytes) {
     return madvise(address, bytes, MADV_DONTNEED);
+  }
+
+  /** The same of shared memory, for all who map it; -1 when that is refused. */
+  public static int giveBackShared(long address, long bytes) {
+    return madvise(address, bytes, MADV_REMOVE);
   }
 
   /** Gives writable memory its pages; -1 when that is refused. */

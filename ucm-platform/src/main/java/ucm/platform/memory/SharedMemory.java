@@ -47,4 +47,9 @@ public record SharedMemory(int descriptor, MemorySegment bytes) {
                 });
     return new SharedMemory(fd, mapped);
   }
+
+  /** Has a part, of whole small pages, take no room until it is touched again; its bytes are lost, for all. */
+  public static void giveBack(MemorySegment part) {
+    var _ = Libc.giveBackShared(part.address(), part.byteSize());
+  }
 }

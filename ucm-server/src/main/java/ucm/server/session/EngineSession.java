@@ -188,9 +188,7 @@ public final class EngineSession implements AutoCloseable {
    * @param isMapped whether it has mapped that: blocks are lent from now on
    */
   public synchronized LendingMessage lend(boolean isMapped) {
-    LoadSlots slots = registered().loadSlots;
-    slots.lend(isMapped && borrows);
-    return LendingMessage.of(borrows ? slots.lending() : null);
+    return LendingMessage.of(borrows ? registered().loadSlots.lend(isMapped) : null);
   }
 
   private void requireRank(int rank, StageMessage stage) throws ProtocolException {
@@ -240,7 +238,7 @@ public final class EngineSession implements AutoCloseable {
     if (now == null) {
       List<WorkerFields> all = List.copyOf(stages.values());
       // Ranks would have the same block in slots of other numbers.
-      borrows = !namesBlocks && ranks(all.size()) == 1 && all.getFirst().device() == null;
+      borrows = ranks(all.size()) == 1 && all.getFirst().device() == null;
       config = own(config);
       now = new EngineBlocks(context, fields, config, all, identity, mostSlots, generation);
       blocks = now;
@@ -286,8 +284,9 @@ public final class EngineSession implements AutoCloseable {
     if (!(namesBlocks || borrows) || !some.pipeline().stages().contains("Cache")) {
       return some;
     }
-    String kind = namesBlocks ? "cache_buffer_divided" : "cache_buffer_lent";
-    return some.with(Map.of("cache_device", "host", kind, true), "ucm serve");
+    Map<String, Object> host = Map.of("cache_device", "host", "cache_buffer_lent", borrows);
+    UcmConfig own = some.with(host, "ucm serve");
+    return namesBlocks ? own.with(Map.of("cache_buffer_divided", true), "ucm serve") : own;
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)
@@ -345,7 +344,7 @@ public final class EngineSession implements AutoCloseable {
     connectedRanks.clear(rank);
     deviceRanks.remove(rank);
     ready = false;
-    registered().loadSlots.lend(false);
+    registered().loadSlots.endLending();
     abandon();
   }
 

@@ -37,14 +37,21 @@ final class LoadSlots {
     lender = head instanceof BlockLender able ? able : null;
   }
 
-  /** Where blocks can be lent; null when they cannot. */
-  @Nullable Lending lending() {
-    return lender == null ? null : lender.lending();
+  /**
+   * Says where blocks can be lent.
+   *
+   * @param isMapped whether the worker has mapped that: blocks are lent from now on
+   * @return null when they cannot
+   */
+  @Nullable Lending lend(boolean isMapped) {
+    Lending lending = lender == null ? null : lender.lending();
+    lends = isMapped && lending != null;
+    return lending;
   }
 
-  /** Blocks are lent from now on, or not any more: whether the worker has mapped where they are. */
-  void lend(boolean isMapped) {
-    lends = isMapped && lending() != null;
+  /** The worker is gone. */
+  void endLending() {
+    lends = false;
   }
 
   boolean lends() {
@@ -66,9 +73,15 @@ final class LoadSlots {
     }
   }
 
-  /** Takes slots of the segment for blocks to be loaded; as many as are to be had. */
-  int[] take(int wanted) {
-    return staging.takeForLoads(wanted);
+  /**
+   * Takes slots of the segment as well, for the blocks behind those that are borrowed.
+   *
+   * @param wanted how many blocks there are
+   * @return as many as are to be had, the borrowed ones first
+   */
+  int[] withTaken(int[] borrowed, int wanted) {
+    int[] taken = staging.takeForLoads(wanted - borrowed.length);
+    return IntStream.concat(IntStream.of(borrowed), IntStream.of(taken)).toArray();
   }
 
   void give(int[] slots) {

@@ -122,11 +122,13 @@ public final class NamedBlocks implements AutoCloseable {
 
   private void load(BlockIds ids, Consumer<LeasedMessage> answer) {
     int found = leading(ids);
+    int[] borrowed = NO_SLOTS;
     int[] slots = NO_SLOTS;
     Holds.@Nullable Hold hold = null;
     synchronized (this) {
       if (!closed) {
-        slots = blocks.slots.takeForLoads(found);
+        borrowed = blocks.loadSlots.borrow(ids.slice(0, found));
+        slots = blocks.loadSlots.withTaken(borrowed, found);
         hold = slots.length == 0 ? null : blocks.holds.begin(0, 0, slots);
       }
     }
@@ -140,6 +142,7 @@ public final class NamedBlocks implements AutoCloseable {
         engine,
         ids.slice(0, wanted),
         slots,
+        borrowed.length,
         there -> {
           int[] held = blocks.holds.filled(filling, there);
           answer.accept(

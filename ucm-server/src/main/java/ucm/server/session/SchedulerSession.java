@@ -189,8 +189,7 @@ public final class SchedulerSession implements AutoCloseable {
       }
     }
     int[] borrowed = blocks.loadSlots.borrow(ids);
-    int[] taken = blocks.loadSlots.take(ids.size() - borrowed.length);
-    int[] slots = IntStream.concat(IntStream.of(borrowed), IntStream.of(taken)).toArray();
+    int[] slots = blocks.loadSlots.withTaken(borrowed, ids.size());
     if (slots.length == 0 || (slots.length < ids.size() && !parts.isEmpty())) {
       blocks.loadSlots.give(slots);
       return Offer.nothing(found);

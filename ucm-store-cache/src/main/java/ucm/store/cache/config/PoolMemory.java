@@ -94,7 +94,10 @@ public final class PoolMemory implements SlotMemory {
   public static PoolMemory returnable(CacheConfig config, int first) {
     requireRoom(config, first * config.stride());
     PoolMemory memory =
-        allocate((int) config.slots(), config.stride(), PoolMemory::onReturnablePages);
+        allocate(
+            (int) config.slots(),
+            config.stride(),
+            config.isLendable() ? PoolMemory::sharedReturnable : PoolMemory::onReturnablePages);
     // At once: in the background it might bring back what has been given back meanwhile.
     var _ = HugeMemory.populate(memory.region.segment().asSlice(0, first * config.stride()));
     return memory;
@@ -154,9 +157,17 @@ public final class PoolMemory implements SlotMemory {
   }
 
   private static PoolMemory shared(Arena arena, int slots, long stride) {
+    return shared(arena, slots, stride, false);
+  }
+
+  private static PoolMemory sharedReturnable(Arena arena, int slots, long stride) {
+    return shared(arena, slots, stride, true);
+  }
+
+  private static PoolMemory shared(Arena arena, int slots, long stride, boolean returnable) {
     SharedMemory memory = SharedMemory.map(slots * stride, arena);
     MemoryRegion region = MemoryRegion.host(memory.bytes());
-    return new PoolMemory(arena, region, memory.descriptor(), slots, stride, false);
+    return new PoolMemory(arena, region, memory.descriptor(), slots, stride, returnable);
   }
 
   private static PoolMemory allocate(int slots, long stride, Kind kind) {
@@ -207,7 +218,12 @@ public final class PoolMemory implements SlotMemory {
   /** Has slots, which nobody uses, take no room until they are touched again. */
   public void giveBack(int[] free) {
     for (int slot : free) {
-      HugeMemory.giveBack(region.segment().asSlice(offset(slot), stride));
+      MemorySegment part = region.segment().asSlice(offset(slot), stride);
+      if (descriptor == NOT_SHARED) {
+        HugeMemory.giveBack(part);
+      } else {
+        SharedMemory.giveBack(part);
+      }
     }
   }
 

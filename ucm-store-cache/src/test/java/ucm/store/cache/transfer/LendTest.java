@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -191,8 +192,35 @@ final class LendTest {
     assertThat(store(LAYOUT, SHARDS).store.lending()).isNotNull();
     BlockLayout apart = BlockLayout.uniform(100, 100, 200);
     assertThat(store(apart, SHARDS).store.lending()).isNull();
-    settings.put("cache_buffer_divided", true);
+    settings.put("cache_device", "auto");
     assertThat(store(LAYOUT, SHARDS).store.lending()).isNull();
+  }
+
+  /** Whose pool becomes smaller gives back what it does not lend. */
+  @Test
+  void aPoolThatDividesItsMemoryKeepsWhatItLends() throws Exception {
+    settings.put("cache_buffer_divided", true);
+    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
+    TestCache cache = store(layout, BLOCKS);
+    BlockIds ids = dump(cache, layout, 1, BLOCKS);
+    int[] lent = cache.store.lend(ids);
+    assertThat(lent).hasSize(BLOCKS / 2);
+    MemorySegment memory = mapped(cache);
+    store(layout, BLOCKS);
+    assertThat(cache.pool().limit()).isEqualTo(BLOCKS / 2);
+    for (int i = 0; i < lent.length; i++) {
+      MemorySegment bytes = memory.asSlice(lent[i] * SHARD_BYTES, SHARD_BYTES);
+      BlockBytes.check(bytes, ids.high(i), ids.low(i), 0, 0);
+    }
+    MemorySegment zeros = MemorySegment.ofArray(new byte[(int) SHARD_BYTES]);
+    long free =
+        IntStream.range(0, BLOCKS)
+            .mapToObj(slot -> memory.asSlice(slot * SHARD_BYTES, SHARD_BYTES))
+            .filter(slot -> slot.mismatch(zeros) == -1)
+            .count();
+    assertThat(free).isEqualTo(BLOCKS - lent.length);
+    cache.store.giveBack(lent);
+    assertThat(cache.pool().referenced()).isZero();
   }
 
   private TestCache store(BlockLayout layout, int slots) {
