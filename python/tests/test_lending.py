@@ -3,7 +3,9 @@
 from contextlib import suppress
 
 import pytest
+from hicache_engine import HiCacheEngine, keys
 from test_end_to_end import prompts, settle, status, wait_connected
+from test_sglang import extra
 from toy_engine import ToyEngine, kv
 from ucm import protocol
 from ucm.client import Connection
@@ -147,3 +149,15 @@ def test_the_memory_must_be_what_is_announced(own_daemon, lent):
         with pytest.raises(OSError, match=f"slot {slot} of {found.slots}"):
             mapped.address(slot)
     engine.close()
+
+
+def test_pages_of_sglang_are_read_there(own_daemon, lent):
+    own_daemon.write_yaml("Cache|Posix")
+    made = HiCacheEngine(extra(own_daemon))
+    chain = keys("lent", 20)
+    assert made.backup(chain) == 20
+    settle(own_daemon)
+    assert made.prefetch(chain) == (20, 20)
+    assert len(set(lent)) > 10 and reads_in_place(own_daemon) == [True]
+    settle(own_daemon)
+    made.close()

@@ -201,6 +201,7 @@ class Slots(FakeDaemon):
             path,
             {
                 protocol.OPEN_NAMED: (protocol.OPENED_WORKER, self._opened),
+                protocol.BORROW: (protocol.LENDING, lambda: protocol.Writer().u32(0).u64(0).u32(0).u64(0)),
                 protocol.EXISTS: (protocol.COUNT, lambda: protocol.Writer().u32(3)),
             },
         )

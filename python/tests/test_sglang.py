@@ -227,21 +227,21 @@ def test_a_full_store_takes_no_more_and_serves_what_it_has(daemon):
     engine.close()
 
 
-def anonymous_bytes(pid):
+def own_bytes(pid):
+    """Without what is in files: the buffer is memory that engines map, too."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        (found,) = [line.split()[1] for line in file if line.startswith("RssAnon:")]
-    return int(found) << 10
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith(("RssAnon:", "RssShmem:")))
 
 
 def test_eleven_sizes_of_pages_take_the_memory_of_one_buffer(tmp_path):
     daemon = Daemon(private(tmp_path / "d"), pipeline="Cache|Posix", pool_gb=0.25).start()
     try:
         engines = [HiCacheEngine(extra(daemon), layers=16)]
-        alone = anonymous_bytes(daemon.process.pid)
+        alone = own_bytes(daemon.process.pid)
         # A buffer is touched when it is made.
         assert alone > 1 << 28
         engines += [HiCacheEngine(extra(daemon), layers=16 * size) for size in range(2, 12)]
-        assert anonymous_bytes(daemon.process.pid) - alone < 2 << 28
+        assert own_bytes(daemon.process.pid) - alone < 2 << 28
         for number, engine in enumerate(engines):
             chain = keys(f"size {number}", 20)
             assert engine.backup(chain) == 20
@@ -249,7 +249,7 @@ def test_eleven_sizes_of_pages_take_the_memory_of_one_buffer(tmp_path):
             engine.close()
         # What they leave gives way to the next one at once.
         other = HiCacheEngine(extra(daemon), layers=16 * 12)
-        assert anonymous_bytes(daemon.process.pid) - alone < 2 << 28
+        assert own_bytes(daemon.process.pid) - alone < 2 << 28
         other.close()
     finally:
         daemon.stop()
@@ -270,14 +270,6 @@ def test_after_a_clear_nothing_of_before_is_found(daemon):
     hicache._cleared.clear()
     engine.close()
     again.close()
-
-
-@pytest.fixture(scope="module")
-def mortal(tmp_path_factory):
-    """A daemon that tests start, stop and kill."""
-    made = Daemon(private(tmp_path_factory.mktemp("m") / "d"))
-    yield made
-    made.stop()
 
 
 @pytest.fixture
@@ -336,8 +328,11 @@ def kills_while_pages_move(daemon, times):
     assert engine.ranks[0].storage.batch_exists(chain) == 0
 
 
-def test_a_daemon_ended_by_sigkill_costs_hits_and_nothing_else(mortal, hurried):
-    kills_while_pages_move(mortal, 1)
+@pytest.mark.parametrize("pipeline", ["Posix", "Cache|Posix"])
+def test_a_daemon_ended_by_sigkill_costs_hits_and_nothing_else(own_daemon, hurried, pipeline):
+    own_daemon.stop()
+    own_daemon.write_yaml(pipeline)
+    kills_while_pages_move(own_daemon, 1)
 
 
 @pytest.mark.full
@@ -362,15 +357,13 @@ def test_ranks_start_one_daemon(tmp_path):
             os.kill(pid, signal.SIGTERM)
 
 
-def test_a_stopped_daemon_is_left_alone(mortal, hurried, monkeypatch):
-    if mortal.process is None:
-        mortal.start()
-    engine = HiCacheEngine(extra(mortal))
+def test_a_stopped_daemon_is_left_alone(own_daemon, hurried, monkeypatch):
+    engine = HiCacheEngine(extra(own_daemon))
     wait_connected(engine)
     chain = keys(12, 10)
     assert engine.backup(chain) == 10
     monkeypatch.setattr(pages, "LOOKUP_SECONDS", 0.1)
-    mortal.freeze()
+    own_daemon.freeze()
     try:
         assert engine.prefetch(chain) == (0, 0)
         # Nothing waits for it again.
@@ -378,7 +371,7 @@ def test_a_stopped_daemon_is_left_alone(mortal, hurried, monkeypatch):
         assert engine.prefetch(chain) == (0, 0)
         assert engine.backup(chain) == 0
     finally:
-        mortal.process.send_signal(signal.SIGCONT)
+        own_daemon.process.send_signal(signal.SIGCONT)
     wait_connected(engine)
     assert engine.prefetch(chain) == (10, 10)
     engine.close()
