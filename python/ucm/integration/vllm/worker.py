@@ -156,8 +156,8 @@ class WorkerSide:
                 raise Gone("the worker copies by itself from now on")
         elif exported is not None:
             self._use_host(opened.reason)
-        # Of several ranks it is not lent; to a device it would be copied from memory that is not pinned.
-        if self._device().type == "cpu":
+        # To a device it would be copied from memory that is not pinned.
+        if exported is None and self._device().type == "cpu":
             staging.segment.borrow(connection, self._log)
         connection.generation = staging.generation
         with self._lock:
