@@ -103,31 +103,29 @@ def older_daemon(monkeypatch):
     monkeypatch.setattr(protocol, "BORROW", 9999)
 
 
+def copies(daemon, lent, **more):
+    """What is found is right, and none of it is read in place."""
+    engine = ToyEngine(daemon.transfer(), prefix_caching=False, **more)
+    expected, _ = answer(engine, "stored")
+    settle(daemon)
+    found, hits = answer(engine, "copied")
+    assert found == expected and hits > 0 and not lent
+    assert reads_in_place(daemon) == [False]
+    settle(daemon)
+    engine.close()
+
+
 @pytest.mark.parametrize("fault", [other_process, older_daemon])
 def test_where_it_cannot_be_mapped_blocks_are_copied(own_daemon, lent, monkeypatch, fault):
     fault(monkeypatch)
     own_daemon.write_yaml("Cache|Posix")
-    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
-    expected, _ = answer(engine, "stored")
-    settle(own_daemon)
-    found, hits = answer(engine, "copied")
-    assert found == expected and hits > 0 and not lent
-    assert reads_in_place(own_daemon) == [False]
-    settle(own_daemon)
-    engine.close()
+    copies(own_daemon, lent)
 
 
-@pytest.mark.parametrize("more", [{"tp": 2}, {"pipeline": "Posix"}])
-def test_ranks_and_pipelines_without_memory_have_copies(own_daemon, lent, more):
-    own_daemon.write_yaml(more.pop("pipeline", "Cache|Posix"))
-    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False, **more)
-    expected, _ = answer(engine, "stored")
-    settle(own_daemon)
-    found, hits = answer(engine, "copied")
-    assert found == expected and hits > 0 and not lent
-    assert reads_in_place(own_daemon) == [False]
-    settle(own_daemon)
-    engine.close()
+@pytest.mark.parametrize("pipeline, tp", [("Cache|Posix", 2), ("Posix", 1)])
+def test_ranks_and_pipelines_without_memory_have_copies(own_daemon, lent, pipeline, tp):
+    own_daemon.write_yaml(pipeline)
+    copies(own_daemon, lent, tp=tp)
 
 
 def test_the_memory_must_be_what_is_announced(own_daemon, lent):

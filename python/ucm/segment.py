@@ -92,7 +92,9 @@ class Lent:
             self._start = _map_to_read(fd, lending.size)
         finally:
             os.close(fd)
-        weakref.finalize(self, _libc().munmap, ctypes.c_void_p(self._start), ctypes.c_size_t(lending.size))
+        mapping = ctypes.c_void_p(self._start), ctypes.c_size_t(lending.size)
+        # Not when the process ends: a thread may be copying from it.
+        weakref.finalize(self, _libc().munmap, *mapping).atexit = False
 
     def address(self, slot: int) -> int:
         """Where a slot begins."""

@@ -156,7 +156,7 @@ public final class CacheRuntime {
   /** Lends the first blocks that are in the pool. */
   public int[] lend(BlockIds ids) {
     int[] lent = pool.lend(ids);
-    metrics.hitShards.add(lent.length);
+    metrics.hitShards.add((long) lent.length * config.layout().shardCount());
     return lent;
   }
 
