@@ -45,7 +45,8 @@ public interface Task {
   /**
    * Runs an action once when the task has completed and, of a dump, the last stage is done with every
    * block, too: what it kept is found from then on, and what it refused is not. As {@link Store#flush} for
-   * one task, but without its failures. The action must not block and must not throw.
+   * one task, but without its failures; a store that writes in the background holds the dump's writes back
+   * no longer. The action must not block and must not throw.
    */
   default void whenSettled(Runnable action) {
     whenTerminal(action);

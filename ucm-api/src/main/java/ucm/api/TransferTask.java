@@ -327,6 +327,13 @@ public class TransferTask implements Task {
         });
   }
 
+  /** Whether somebody waits until the dump is {@linkplain #whenSettled settled}. */
+  public final boolean isSettlingAwaited() {
+    synchronized (states) {
+      return settling != null && !settling.isEmpty();
+    }
+  }
+
   /** All is done with the dump; repeatable. */
   final void settle() {
     List<Runnable> toRun;

@@ -185,6 +185,25 @@ final class AbstractStoreTest {
   }
 
   @Test
+  void aDumpKnowsWhetherSomebodyWaitsUntilItIsSettled() throws InterruptedException {
+    open(Map.of());
+    store.settlesLater = true;
+    store.going.countDown();
+    TransferTask dump = (TransferTask) store.dump(one());
+    dump.await(PATIENCE).requireOk();
+    assertThat(dump.isSettlingAwaited()).isFalse();
+    CountDownLatch told = new CountDownLatch(1);
+    dump.whenSettled(told::countDown);
+    assertThat(dump.isSettlingAwaited()).isTrue();
+    assertThat(told.getCount()).isOne();
+    store.settle(dump);
+    assertThat(told.getCount()).isZero();
+    assertThat(dump.isSettlingAwaited()).isFalse();
+    dump.whenSettled(told::countDown);
+    assertThat(dump.isSettlingAwaited()).isFalse();
+  }
+
+  @Test
   void closeWaitsForTasksAndThenReleases() throws InterruptedException {
     open(Map.of());
     Task task = store.dump(transfer());

@@ -92,9 +92,11 @@ final class RankTransfers implements AutoCloseable {
    * Saves blocks from slots.
    *
    * @param done called when the slots may be written again
-   * @param settled called after that, when the last stage has kept or refused the blocks
+   * @param settled called after that, when the last stage has kept or refused the blocks; null when nobody
+   *     waits for it
    */
-  void save(String requestId, BlockIds ids, int[] slots, Runnable done, Runnable settled) {
+  void save(
+      String requestId, BlockIds ids, int[] slots, Runnable done, @Nullable Runnable settled) {
     RequestPlan plan =
         new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
     AtomicReference<@Nullable Task> dump = new AtomicReference<>();
@@ -104,10 +106,10 @@ final class RankTransfers implements AutoCloseable {
         blocks -> {
           done.run();
           Task task = dump.get();
-          if (task == null) {
-            settled.run();
-          } else {
+          if (settled != null && task != null) {
             task.whenSettled(settled);
+          } else if (settled != null) {
+            settled.run();
           }
         });
   }

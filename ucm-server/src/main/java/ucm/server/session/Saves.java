@@ -46,8 +46,8 @@ final class Saves {
     /** Ranks whose part the last stage has neither kept nor refused. */
     final BitSet unsettled = new BitSet();
 
-    /** Ends with its blocks when that is known of all, and the slots are free. */
-    final CompletableFuture<BlockIds> settled = new CompletableFuture<>();
+    /** Ends with its blocks when that is known of all, and the slots are free; null when nobody asks. */
+    @Nullable CompletableFuture<BlockIds> settled;
 
     /** Whether a client that is gone may still be writing to its slots. */
     boolean abandoned;
@@ -131,11 +131,16 @@ final class Saves {
 
   /**
    * Ends with the blocks of a save when they are stored or given up, in the last stage too, and their slots
-   * free; with none when there is no such save. What follows is to run in a thread of its own.
+   * free; with none when there is no such save. To be called before its ranks have filled their slots: the
+   * stores hold nothing of it back then. What follows is to run in a thread of its own.
    */
   synchronized CompletableFuture<BlockIds> settled(long id) {
     Save save = saves.get(id);
-    return save == null ? CompletableFuture.completedFuture(BlockIds.empty()) : save.settled;
+    if (save == null) {
+      return CompletableFuture.completedFuture(BlockIds.empty());
+    }
+    save.settled = new CompletableFuture<>();
+    return save.settled;
   }
 
   private synchronized @Nullable Save claim(int rank, long id) {
@@ -151,9 +156,11 @@ final class Saves {
   private void store(long id, Save save, int rank, boolean right) {
     RankTransfers rankTransfers = transfers.apply(rank);
     boolean stores;
+    boolean isAwaited;
     synchronized (this) {
       stores = right && !save.dropped && rankTransfers != null;
-      save.unsettled.set(rank, stores);
+      isAwaited = save.settled != null;
+      save.unsettled.set(rank, stores && isAwaited);
     }
     if (stores) {
       rankTransfers.save(
@@ -161,7 +168,7 @@ final class Saves {
           save.ids,
           save.slots,
           () -> ended(id, save, rank, true),
-          () -> settled(id, save, rank));
+          isAwaited ? () -> settled(id, save, rank) : null);
     } else {
       ended(id, save, rank, false);
     }
@@ -179,8 +186,9 @@ final class Saves {
   }
 
   private void settleIfIdle(long id, Save save) {
-    if (!saves.containsKey(id) && save.unsettled.isEmpty()) {
-      save.settled.complete(save.ids);
+    CompletableFuture<BlockIds> settled = save.settled;
+    if (settled != null && !saves.containsKey(id) && save.unsettled.isEmpty()) {
+      settled.complete(save.ids);
     }
   }
 

@@ -37,6 +37,11 @@ final class NextWrite {
     this.to = to;
   }
 
+  /** Whether somebody waits until its dump has settled. */
+  boolean isAwaited() {
+    return dump.isSettlingAwaited();
+  }
+
   long byteSize() {
     return (to - from) * dump.transfer.layout().shardSize();
   }

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *
  * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment:
  * both want the same processors and memory bandwidth, and an engine waits for the copies. They go at
- * once when a task wants slots, or a caller waits for them.
+ * once when a task wants slots, or a caller waits for them, by a flush or until their dump has settled.
  *
  * <p>What waits here is bounded by the slots of the pool: each shard keeps its slot.
  */
@@ -129,7 +129,7 @@ final class WriteBehind {
       }
       refused = false;
     }
-    if (hurried > 0 || cache.pool.isWanted()) {
+    if (hurried > 0 || cache.pool.isWanted() || waiting.element().isAwaited()) {
       return 0;
     }
     long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos);
