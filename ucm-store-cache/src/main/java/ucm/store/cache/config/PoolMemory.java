@@ -41,6 +41,7 @@ public final class PoolMemory implements SlotMemory {
   private final boolean returnable;
   // Guarded by this.
   private @Nullable Thread populating;
+  private boolean isFreed;
   private volatile boolean isEnough;
 
   private PoolMemory(
@@ -215,8 +216,14 @@ public final class PoolMemory implements SlotMemory {
     }
   }
 
-  /** Has slots, which nobody uses, take no room until they are touched again. */
-  public void giveBack(int[] free) {
+  /**
+   * Has slots, which nobody uses, take no room until they are touched again. Does nothing once the memory is freed: what is lent
+   * comes back after that, too, and the addresses may be those of other memory by then.
+   */
+  public synchronized void giveBack(int[] free) {
+    if (isFreed) {
+      return;
+    }
     for (int slot : free) {
       MemorySegment part = region.segment().asSlice(offset(slot), stride);
       if (descriptor == NOT_SHARED) {
@@ -284,8 +291,11 @@ public final class PoolMemory implements SlotMemory {
   /** Frees private memory. No slot may be touched afterwards. */
   public void free() {
     endPopulating();
-    if (arena != null) {
-      arena.close();
+    synchronized (this) {
+      isFreed = true;
+      if (arena != null) {
+        arena.close();
+      }
     }
   }
 

@@ -223,6 +223,30 @@ final class LendTest {
     assertThat(cache.pool().referenced()).isZero();
   }
 
+  /** What is given back late may be memory of another pool by then. */
+  @Test
+  void slotsOfAStoreThatHasClosedLeaveTheMemoryOfOthersAlone() throws Exception {
+    settings.put("cache_buffer_divided", true);
+    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
+    TestCache cache = store(layout, BLOCKS);
+    int[] lent = cache.store.lend(dump(cache, layout, 1, BLOCKS).slice(BLOCKS / 2, BLOCKS));
+    assertThat(lent).hasSize(BLOCKS / 2);
+    store(layout, BLOCKS);
+    store(layout, BLOCKS);
+    // It has more lent than it may have, and gives that back when it is not lent any more.
+    assertThat(cache.pool().limit()).isLessThan(lent.length);
+    open.remove(cache);
+    cache.close();
+    TestCache other = store(layout, BLOCKS);
+    BlockIds ids = dump(other, layout, 2, other.pool().limit());
+    int[] inUse = other.store.lend(ids.slice(0, 1));
+    cache.store.giveBack(lent);
+    MemorySegment memory = mapped(other);
+    BlockBytes.check(
+        memory.asSlice(inUse[0] * SHARD_BYTES, SHARD_BYTES), ids.high(0), ids.low(0), 0, 0);
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
   private TestCache store(BlockLayout layout, int slots) {
     TestCache made = new TestCache(layout, null, slots, settings);
     open.add(made);
