@@ -159,3 +159,49 @@ def test_pages_of_sglang_are_read_there(own_daemon, lent):
     assert len(set(lent)) > 10 and reads_in_place(own_daemon) == [True]
     settle(own_daemon)
     made.close()
+
+
+@pytest.fixture
+def mapped(monkeypatch):
+    """How many memories are mapped that a daemon lends, each time that one is asked to open an engine."""
+    counts = []
+    ask = Connection.ask
+
+    def counted(self, kind, *more):
+        if kind in (protocol.OPEN_WORKER, protocol.OPEN_NAMED):
+            counts.append(lent_memories())
+        return ask(self, kind, *more)
+
+    monkeypatch.setattr(Connection, "ask", counted)
+    return counts
+
+
+def lent_memories():
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return sum("/memfd:ucm" in line for line in maps)
+
+
+def test_a_daemon_that_starts_finds_the_memory_of_the_one_before_free(own_daemon, mapped):
+    """There may be no room for both: it would refuse the engine."""
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(ucm_start_daemon=False), prefix_caching=False)
+    pages = HiCacheEngine(extra(own_daemon))
+    before = mapped[0]
+    expected, _ = answer(engine, "stored")
+    assert pages.backup(keys("lent", 5)) == 5
+    settle(own_daemon)
+    answer(engine, "lent")
+    assert lent_memories() == before + 2
+    settle(own_daemon)
+    own_daemon.kill()
+    own_daemon.start()
+    wait_connected(engine)
+    assert pages.prefetch(keys("lent", 5)) == (5, 5)
+    found, hits = answer(engine, "copied")
+    assert found == expected and hits > 0
+    # That of the other one, or its new one.
+    assert len(mapped) >= 4 and max(mapped[2:]) <= before + 1
+    assert lent_memories() == before + 2
+    settle(own_daemon)
+    engine.close()
+    pages.close()

@@ -217,6 +217,8 @@ class Pages:
         return self._link.connected
 
     def _open(self, connection: Connection) -> None:
+        # Has what a daemon before lent unmapped: this one makes as large a memory when it is opened.
+        self._session = None
         # An engine of its own each time: the one before may not have ended yet.
         engine = self._describe()._replace(engine_id=f"{self._client}-{uuid.uuid4().hex}")
         said = self._identify().write(Writer())

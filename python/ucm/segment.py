@@ -31,6 +31,7 @@ class Segment:
         self.slots = opened.slots
         self.stride = opened.stride
         self._lent: Optional[Lent] = None
+        self._lender = 0
         fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             found = os.fstat(fd)
@@ -52,13 +53,18 @@ class Segment:
         try:
             lending = _lending(connection, False)
             if lending.slots:
-                self._lent = Lent(lending, connection.daemon_pid())
+                self._lender = connection.daemon_pid()
+                self._lent = Lent(lending, self._lender)
                 _lending(connection, True)
         except protocol.Refused as refusal:
             if refusal.code != protocol.UNKNOWN_TYPE:
                 raise
         except OSError as reason:
             log.info("UCM: the daemon copies what it has in memory, as %s", reason)
+
+    def is_lent_by_other(self, connection: Connection) -> bool:
+        """Whether it keeps memory of a daemon that is gone, for which another one may want the room."""
+        return self._lent is not None and self._lender != connection.daemon_pid()
 
     def address(self, slot: int) -> int:
         """Where a slot begins; valid as long as this object is there."""

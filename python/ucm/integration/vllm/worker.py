@@ -128,6 +128,7 @@ class WorkerSide:
 
     def _open(self, connection: Connection) -> None:
         assert self._layout is not None and self._engine is not None
+        self._let_go(connection)
         connection.send(protocol.IDENTIFY, self._identity.write(protocol.Writer()), answered=False)
         if self._stages > 1:
             stage = protocol.stage(self._stages, self._stage)
@@ -165,6 +166,21 @@ class WorkerSide:
             self._staging[staging.generation] = staging
             while len(self._staging) > _KEPT_GENERATIONS:
                 del self._staging[next(iter(self._staging))]
+
+    def _let_go(self, connection: Connection) -> None:
+        """Unmaps what a daemon lent that is gone: this one makes as large a memory when it is opened."""
+        with self._lock:
+            others = [
+                generation
+                for generation, staging in self._staging.items()
+                if staging.segment.is_lent_by_other(connection)
+            ]
+        if others and self._loader is not None:
+            # What was promised from there is loaded first.
+            self._loader.drain()
+        with self._lock:
+            for generation in others:
+                del self._staging[generation]
 
     def _export(
         self, connection: Connection
