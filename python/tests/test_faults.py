@@ -15,7 +15,7 @@ from test_end_to_end import prompts, settle, wait_connected
 from toy_engine import ToyEngine
 from ucm import protocol
 from ucm.daemon import read_token
-from ucm.integration.vllm import scheduler
+from ucm.integration.vllm import scheduler, worker
 from vllm import PROFILE
 
 pytestmark = pytest.mark.usefixtures("patient")
@@ -61,6 +61,33 @@ def test_a_load_that_fails_is_computed_and_nothing_from_it_is_stored(daemon, asy
     assert again.hits > 0
     settle(daemon)
     again.close()
+    engine.close()
+
+
+@reports_errors
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_load_that_takes_longer_than_its_slots_are_kept_is_computed(daemon, monkeypatch, asynchronous):
+    """A worker that was stopped for a minute may go on with the bytes of others."""
+    engine = ToyEngine(daemon.transfer(ucm_async_load=asynchronous), num_blocks=60, prefix_caching=False)
+    prompt = list(range(150))
+    engine.add("a", prompt)
+    engine.run()
+    settle(daemon)
+    side, failed = engine.ranks[0].connector._worker, []
+    take = side.take_errors
+    side.take_errors = lambda: failed.append(take()) or failed[-1]
+    monkeypatch.setattr(worker, "COPY_SECONDS", 0.0)
+    engine.add("b", prompt)
+    engine.run()
+    assert any(failed)
+    monkeypatch.undo()
+    del failed[:]
+    hits = engine.hits
+    engine.add("c", prompt)
+    engine.run()
+    assert engine.hits > hits and not any(failed)
+    assert engine.outputs["a"] == engine.outputs["b"] == engine.outputs["c"]
+    settle(daemon)
     engine.close()
 
 

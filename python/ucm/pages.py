@@ -13,7 +13,7 @@ from ucm import protocol
 from ucm.client import Connection, Gone, Link
 from ucm.memory import Move, move
 from ucm.protocol import Engine, Frame, Identity, ProtocolError, Writer
-from ucm.segment import Segment
+from ucm.segment import COPY_SECONDS, Segment
 
 REGISTER_SECONDS = 60.0
 OPEN_SECONDS = 120.0
@@ -22,8 +22,6 @@ RESERVE_SECONDS = 10.0
 MOVE_SECONDS = 30.0
 # A daemon that is silent for so long is asked for a sign of life, and has as long to give one.
 SILENT_SECONDS = 1.0
-# The daemon leaves slots alone that long when it takes a client for gone.
-COPY_SECONDS = 55.0
 FEWEST_SLOTS = 4
 # So that reads and writes of two steps each leave slots for the other.
 STEPS = 4

@@ -15,6 +15,9 @@ from ucm.client import Connection
 from ucm.protocol import Lending, Opened
 
 ASK_SECONDS = 10.0
+# The daemon leaves slots alone for a little longer when it takes a client for gone: what is copied later may
+# be bytes of others.
+COPY_SECONDS = 55.0
 
 # Of mmap(2); Python has it from 3.10 on. Without it the first copies wait for page faults.
 _MAP_POPULATE = 0x8000

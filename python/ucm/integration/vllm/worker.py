@@ -9,6 +9,7 @@ are not given to another request: the scheduler keeps those of a request that ha
 from __future__ import annotations
 
 import threading
+import time
 from bisect import bisect_right
 from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
@@ -22,6 +23,7 @@ from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find_groups, layer_number
 from ucm.protocol import Engine, Identity, ProtocolError, Refused
+from ucm.segment import COPY_SECONDS
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
@@ -249,10 +251,12 @@ class WorkerSide:
     def _begin_load(self, loader: Copier, load: Load) -> None:
         with self._lock:
             self._loading.add(load.request_id)
+        since = time.monotonic()
 
         def work() -> None:
             well = self._copy_in(load, range(len(self._layers)))
             loader.settle()
+            well = well and not self._is_late(since)
             self._send_loaded([load], set() if well else {load.hold})
             with self._lock:
                 if not well and self._rules:
@@ -281,6 +285,13 @@ class WorkerSide:
             self._log.exception("UCM: request %s could not be loaded", load.request_id)
             return False
         return True
+
+    def _is_late(self, since: float) -> bool:
+        """Whether other bytes may have been copied, as a process that was stopped for long goes on with."""
+        late = time.monotonic() - since > COPY_SECONDS
+        if late:
+            self._log.warning("UCM: blocks were not loaded within %g s, and are computed", COPY_SECONDS)
+        return late
 
     def _parts(
         self, copy: Union[Load, Save], layers: Sequence[int]
@@ -311,7 +322,8 @@ class WorkerSide:
         self._step_loads = None
         missed = loads.waited_for < len(self._layers)
         loads.wait(len(self._layers))
-        failed = {load.hold for load in loads.loads} if missed else loads.failed
+        useless = missed or self._is_late(loads.since)
+        failed = {load.hold for load in loads.loads} if useless else loads.failed
         self._step_failed = self._step_failed or bool(failed)
         with self._lock:
             for load in loads.loads:
