@@ -76,11 +76,11 @@ def test_a_load_that_takes_longer_than_its_slots_are_kept_is_computed(daemon, mo
     side, failed = engine.ranks[0].connector._worker, []
     take = side.take_errors
     side.take_errors = lambda: failed.append(take()) or failed[-1]
-    monkeypatch.setattr(worker, "COPY_SECONDS", 0.0)
-    engine.add("b", prompt)
-    engine.run()
+    with monkeypatch.context() as late:
+        late.setattr(worker, "COPY_SECONDS", 0.0)
+        engine.add("b", prompt)
+        engine.run()
     assert any(failed)
-    monkeypatch.undo()
     del failed[:]
     hits = engine.hits
     engine.add("c", prompt)
