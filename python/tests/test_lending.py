@@ -3,10 +3,10 @@
 from contextlib import suppress
 
 import pytest
-import test_sglang
 from hicache_engine import HiCacheEngine, keys
 from test_end_to_end import prompts, settle, status, wait_connected
 from test_sglang import extra
+from test_sglang import wait_connected as wait_pages_connected
 from toy_engine import ToyEngine, kv
 from ucm import protocol
 from ucm.client import Connection
@@ -198,7 +198,7 @@ def test_a_daemon_that_starts_finds_the_memory_of_the_last_one_free(own_daemon, 
     own_daemon.kill()
     own_daemon.start()
     wait_connected(engine)
-    test_sglang.wait_connected(pages)
+    wait_pages_connected(pages)
     assert pages.prefetch(keys("lent", 5)) == (5, 5)
     found, hits = answer(engine, "copied")
     assert found == expected and hits > 0

@@ -34,7 +34,6 @@ class Segment:
         self.slots = opened.slots
         self.stride = opened.stride
         self._lent: Optional[Lent] = None
-        self._lender = 0
         fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             found = os.fstat(fd)
@@ -56,8 +55,7 @@ class Segment:
         try:
             lending = _lending(connection, False)
             if lending.slots:
-                self._lender = connection.daemon_pid()
-                self._lent = Lent(lending, self._lender)
+                self._lent = Lent(lending, connection.daemon_pid())
                 _lending(connection, True)
         except protocol.Refused as refusal:
             if refusal.code != protocol.UNKNOWN_TYPE:
@@ -67,7 +65,7 @@ class Segment:
 
     def is_lent_by_other(self, connection: Connection) -> bool:
         """Whether it keeps memory of a daemon that is gone, for which another one may want the room."""
-        return self._lent is not None and self._lender != connection.daemon_pid()
+        return self._lent is not None and self._lent.daemon_pid != connection.daemon_pid()
 
     def address(self, slot: int) -> int:
         """Where a slot begins; valid as long as this object is there."""
@@ -85,6 +83,7 @@ class Lent:
     """
 
     def __init__(self, lending: Lending, daemon_pid: int) -> None:
+        self.daemon_pid = daemon_pid
         self._slots = lending.slots
         self._stride = lending.stride
         path = f"/proc/{daemon_pid}/fd/{lending.descriptor}"

@@ -16,8 +16,8 @@ from typing import NamedTuple, Optional
 
 # Of an engine that starts, on a machine with other things to do.
 BOUND_SECONDS = 600.0
-# Answers in float32 differ that much at the most, as other requests of a step do (1.1e-3 with vLLM 0.11.0);
-# those of wrong KV differ by tenths.
+# Answers in float32 differ that much at the most, by the other requests of their steps (1.1e-3 with vLLM
+# 0.11.0); those of wrong KV differ by tenths.
 LOGPROB = 3e-3
 
 

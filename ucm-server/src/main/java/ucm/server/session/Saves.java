@@ -139,7 +139,9 @@ final class Saves {
     if (save == null) {
       return CompletableFuture.completedFuture(BlockIds.empty());
     }
-    save.settled = new CompletableFuture<>();
+    if (save.settled == null) {
+      save.settled = new CompletableFuture<>();
+    }
     return save.settled;
   }
 

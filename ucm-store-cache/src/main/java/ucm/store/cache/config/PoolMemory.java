@@ -217,8 +217,8 @@ public final class PoolMemory implements SlotMemory {
   }
 
   /**
-   * Has slots, which nobody uses, take no room until they are touched again. Does nothing once the memory is freed: what is lent
-   * comes back after that, too, and the addresses may be those of other memory by then.
+   * Has slots, which nobody uses, take no room until they are touched again. Does nothing once the memory
+   * is freed: what is lent comes back after that, too, and the addresses may be those of other memory by then.
    */
   public synchronized void giveBack(int[] free) {
     if (isFreed) {
