@@ -169,6 +169,25 @@ final class NamedBlocksTest {
   }
 
   @Test
+  void aSaveThatIsCommittedTwiceIsAnsweredTwice() throws Exception {
+    try (TestClient client = worker("a")) {
+      BlockIds ids = ids(0, SLOTS);
+      ReservedMessage reserved = reserve(client, ids);
+      for (int i = 0; i < SLOTS; i++) {
+        fill(client, ids, i, reserved.slots()[i]);
+      }
+      client.send(client.begin(MessageType.COMMIT).u64(reserved.save()));
+      client.send(client.begin(MessageType.COMMIT).u64(reserved.save()));
+      for (int i = 0; i < 2; i++) {
+        // None where the save had ended before it was asked for again.
+        int count = new FrameReader(client.answer(MessageType.COUNT).body()).u32();
+        assertThat(count).isIn(0, SLOTS);
+      }
+      assertThat(exists(client, ids)).isEqualTo(SLOTS);
+    }
+  }
+
+  @Test
   void whatIsStoredGetsNoSlotAgain() throws Exception {
     try (TestClient client = worker("a")) {
       store(client, ids(2, 4));
