@@ -190,7 +190,9 @@ final class AbstractStoreTest {
     store.settlesLater = true;
     store.going.countDown();
     TransferTask dump = (TransferTask) store.dump(one());
-    dump.await(PATIENCE).requireOk();
+    CountDownLatch ended = new CountDownLatch(1);
+    dump.whenTerminal(ended::countDown);
+    assertThat(ended.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
     assertThat(dump.isSettlingAwaited()).isFalse();
     CountDownLatch told = new CountDownLatch(1);
     dump.whenSettled(told::countDown);
