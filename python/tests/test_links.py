@@ -103,7 +103,7 @@ def test_whatever_is_raised_while_a_link_opens_is_said_and_it_goes_on(path, capl
     monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
     made = FakeDaemon(path)
     failures = [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), KeyError("x"), OSError("no segment")]
-    refused = protocol.Refused(protocol.NO_ROOM, "no shared memory is left")
+    refused = protocol.Refused(protocol.NOT_NOW, "no shared memory is left")
     left = [*failures, refused]
 
     def opened(_):
@@ -127,18 +127,31 @@ def test_whatever_is_raised_while_a_link_opens_is_said_and_it_goes_on(path, capl
     made.close()
 
 
-def test_an_engine_that_is_refused_does_not_ask_again(path, caplog):
+def test_an_engine_that_is_refused_asks_only_another_daemon_again(path, caplog, monkeypatch):
     made = FakeDaemon(path)
+    accepts = []
 
     def opened(_):
-        raise protocol.Refused(protocol.REFUSED_ENGINE, "its file is wrong")
+        if not accepts:
+            raise protocol.Refused(protocol.REFUSED_ENGINE, "its file is wrong")
 
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(client, "WATCH_SECONDS", 0.001)
+    looks, identity = [], client.daemon.identity
+    monkeypatch.setattr(client.daemon, "identity", lambda of: looks.append(of) or identity(of))
     link = link_to(path, opened)
     link.start(BOUND)
-    until(link._closed.is_set)
+    until(lambda: looks.count(path) > 20)
     assert "the daemon refuses this engine, so nothing is found: its file is wrong" in caplog.text
     assert not link.connected and made.heard.count(protocol.HELLO) == 1
     made.close()
+    # Another one may know what that one did not.
+    accepts.append(True)
+    other = FakeDaemon(path)
+    until(lambda: link.connected)
+    assert other.heard.count(protocol.HELLO) == 1
+    link.close()
+    other.close()
 
 
 def test_a_daemon_that_returns_is_noticed_though_the_next_try_is_far_away(path, monkeypatch):

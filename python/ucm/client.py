@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import select
 import socket
@@ -177,6 +178,8 @@ class Link:
         self._connection: Optional[Connection] = None
         self._thread: Optional[threading.Thread] = None
         self._said = ""
+        # For as long as this daemon is there.
+        self._is_refused = False
         self._closed = threading.Event()
         self._first = threading.Event()
 
@@ -220,6 +223,11 @@ class Link:
                 self._watch(connection)
                 continue
             self._first.set()
+            if self._is_refused:
+                # Another daemon may know what this one does not.
+                self._pause(math.inf, seen or daemon.identity(self._path))
+                pause = FIRST_PAUSE
+                continue
             # What took long is tried again at once: a daemon that hung may go on.
             self._pause(begun + pause - time.monotonic(), seen)
             pause = min(LONGEST_PAUSE, 2 * pause)
@@ -228,14 +236,16 @@ class Link:
         """A new connection; None when that fails, whatever is the reason, which is logged."""
         where = f"the daemon at {self._path}"
         connection: Optional[Connection] = None
+        self._is_refused = False
         try:
             connection = self._connect()
             self._opened(connection)
             return connection
         except Refused as refusal:
+            # Older daemons refuse for good who comes back before the end of its old connection is known.
             if refusal.code == protocol.REFUSED_ENGINE and "already" not in str(refusal):
+                self._is_refused = True
                 self._say(f"UCM: the daemon refuses this engine, so nothing is found: {refusal}")
-                self._closed.set()
             else:
                 self._say(f"UCM: {where} refuses: {refusal}")
         except Exception as error:

@@ -47,7 +47,7 @@ SAVES_GENERATED, LAYERWISE = 1, 2
 
 UNKNOWN_TYPE = 3
 REFUSED_ENGINE = 5
-NO_ROOM = 7
+NOT_NOW = 7
 
 Buffer = Union[bytes, memoryview]
 _FEW = 4096

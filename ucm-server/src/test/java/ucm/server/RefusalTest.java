@@ -95,6 +95,35 @@ final class RefusalTest {
   }
 
   @Test
+  void aBadValueOfAStage() throws Exception {
+    String yaml = daemon.yaml + "      io_direct: perhaps\n";
+    try (TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      assertThatThrownBy(() -> worker.openWorker("e", 1, false, yaml, 0, 512))
+          .hasMessageContaining("refused 5: engine e")
+          .hasMessageContaining("io_direct");
+    }
+  }
+
+  /** Such a place may be mended while the engine runs. */
+  @Test
+  void aDirectoryThatCannotBeMadeNow() throws Exception {
+    Path file = Files.writeString(folder.resolve("file"), "in the way");
+    String yaml = daemon.yaml.replace(folder.resolve("data").toString(), file + "/data");
+    for (int i = 0; i < 2; i++) {
+      try (TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+        if (i == 0) {
+          assertThatThrownBy(() -> worker.openWorker("e", 1, false, yaml, 0, 512))
+              .hasMessageContaining("refused 7: engine e")
+              .hasMessageContaining("cannot make the directory");
+          Files.delete(file);
+        } else {
+          worker.openWorker("e", 1, false, yaml, 0, 512);
+        }
+      }
+    }
+  }
+
+  @Test
   void moreSharedMemoryThanIsLeftNow(@TempDir Path other) throws Exception {
     try (TestDaemon greedy = new TestDaemon(other, 1L << 44);
         TestClient client = TestClient.admitted(greedy.socket, TestClient.WORKER)) {

@@ -126,9 +126,41 @@ final class RoomTest {
         TestClient other = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
       first.openWorker("first", 1, false, daemon.yaml, 0, 512);
       assertThatThrownBy(() -> other.openWorker("other", 1, false, daemon.yaml + CHANGED, 0, 512))
-          .hasMessageContaining("Large needs all the memory");
+          .hasMessageContaining("refused 7: ")
+          .hasMessageContaining("cannot be served now: stage Large");
       assertThat(OPENED).hasValue(1);
       first.ping();
+    }
+  }
+
+  @Test
+  void whoFindsNoRoomAsksAgainAndIsServedWhenThereIsSome() throws Exception {
+    try (TestDaemon daemon = daemon()) {
+      try (TestClient first = TestClient.admitted(daemon.socket, TestClient.WORKER);
+          TestClient scheduler = TestClient.admitted(daemon.socket, TestClient.SCHEDULER)) {
+        first.openWorker("first", 1, false, daemon.yaml, 0, 512);
+        scheduler.openScheduler("other", 1, false, daemon.yaml + CHANGED);
+        for (int i = 0; i < 2; i++) {
+          try (TestClient other = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+            assertThatThrownBy(
+                    () -> other.openWorker("other", 1, false, daemon.yaml + CHANGED, 0, 512))
+                .hasMessageContaining("refused 7: ");
+          }
+        }
+      }
+      register(daemon, "other", daemon.yaml + CHANGED);
+      assertThat(OPENED).hasValue(2);
+    }
+  }
+
+  @Test
+  void aStageThatIsUnknownIsRefusedForGood() throws Exception {
+    try (TestDaemon daemon = daemon();
+        TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      String other = daemon.yaml.replace("Large", "Larger");
+      assertThatThrownBy(() -> worker.openWorker("e", 1, false, other, 0, 512))
+          .hasMessageContaining("refused 5: ")
+          .hasMessageContaining("Larger");
     }
   }
 }

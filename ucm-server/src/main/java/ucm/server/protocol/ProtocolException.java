@@ -23,8 +23,8 @@ public final class ProtocolException extends Exception {
   /** The daemon is ending. */
   public static final int ENDING = 6;
 
-  /** There is no shared memory left now: the engine may ask again. */
-  public static final int NO_ROOM = 7;
+  /** The engine cannot be served now, and may ask again. */
+  public static final int NOT_NOW = 7;
 
   private final int code;
 
@@ -45,6 +45,6 @@ public final class ProtocolException extends Exception {
 
   /** Whether the connection goes on after it. */
   public boolean isHarmless() {
-    return code == UNKNOWN_TYPE || code == REFUSED_ENGINE || code == NO_ROOM;
+    return code == UNKNOWN_TYPE || code == REFUSED_ENGINE || code == NOT_NOW;
   }
 }

@@ -19,8 +19,10 @@ import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.api.config.ConfigKey;
 import ucm.device.DeviceException;
+import ucm.pipeline.catalog.UnknownStageException;
 import ucm.pipeline.config.ConfigChange;
 import ucm.pipeline.config.ConfigChange.Values;
+import ucm.pipeline.config.ConfigException;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.KvIdentity;
@@ -130,7 +132,8 @@ public final class EngineSession implements AutoCloseable {
     int rank = worker.rank();
     requireRank(rank, worker.stage());
     if (connectedRanks.get(rank)) {
-      throw refused("has a worker of rank " + rank + " already");
+      // The engine may have come back before the end of its old connection is known here.
+      throw notNow("has a worker of rank " + rank + " already");
     }
     try {
       EngineBlocks now = blocks;
@@ -139,10 +142,10 @@ public final class EngineSession implements AutoCloseable {
       }
       requireSameBlocks(now, worker, identity);
       if (mustDisown) {
-        mustDisown = false;
         now.disown();
+        mustDisown = false;
       }
-      StagingSegment segment = segment(now, rank);
+      StagingSegment segment = now.segment(part(rank));
       String hostReason = "";
       @Nullable WorkerCopies copies = null;
       try {
@@ -173,8 +176,11 @@ public final class EngineSession implements AutoCloseable {
               hostReason,
               settings());
       return new OpenedWorker(rank, answer, copies, null);
-    } catch (StoreException | IllegalArgumentException e) {
+    } catch (ConfigException | UnknownStageException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());
+    } catch (StoreException e) {
+      // Memory that others have may come free, and a file system or a server come back.
+      throw notNow("cannot be served now: " + e.getMessage());
     }
   }
 
@@ -222,10 +228,9 @@ public final class EngineSession implements AutoCloseable {
     while (stages.size() < stage.stages()) {
       long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
       if (left <= 0 || closed) {
-        throw new ProtocolException(
-            ProtocolException.NO_ROOM,
-            "engine %s has %s stages; workers of %s have registered: waiting for the others"
-                .formatted(fields.instance(), stage.stages(), stages.keySet()));
+        throw notNow(
+            "has %s stages; workers of %s have registered: waiting for the others"
+                .formatted(stage.stages(), stages.keySet()));
       }
       try {
         wait(left);
@@ -308,17 +313,6 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
-  /** Memory of a daemon before may be taken for as long as engines have it mapped. */
-  private StagingSegment segment(EngineBlocks now, int rank) throws ProtocolException {
-    try {
-      return now.segment(part(rank));
-    } catch (StoreException e) {
-      throw new ProtocolException(
-          ProtocolException.NO_ROOM,
-          "engine " + fields.instance() + " cannot be served now: " + e.getMessage());
-    }
-  }
-
   /** Which part of blocks a rank has: with MLA, that of its stage. */
   private int part(int rank) {
     return fields.mla() ? rank / fields.tpSize() : rank;
@@ -337,6 +331,11 @@ public final class EngineSession implements AutoCloseable {
   private ProtocolException refused(String what) {
     return new ProtocolException(
         ProtocolException.REFUSED_ENGINE, "engine " + fields.instance() + " " + what);
+  }
+
+  private ProtocolException notNow(String what) {
+    return new ProtocolException(
+        ProtocolException.NOT_NOW, "engine " + fields.instance() + " " + what);
   }
 
   /** A worker's connection has ended. It may still be copying; the daemon's copies have ended. */

@@ -146,7 +146,8 @@ public final class Engines implements AutoCloseable {
       sessions.put(key, connected);
     } else if (!connected.fields.equals(fields)) {
       throw new ProtocolException(
-          ProtocolException.REFUSED_ENGINE,
+          // The one that is connected may be ending.
+          ProtocolException.NOT_NOW,
           String.format(
               "engine %s is connected already and said something else of its "
                   + "model, ranks or configuration: give each engine an id of its own",
