@@ -1,5 +1,8 @@
 """Blocks that a store has in memory are read there: the daemon copies none of them."""
 
+import ctypes
+import mmap
+import os
 from contextlib import suppress
 
 import pytest
@@ -8,7 +11,7 @@ from test_end_to_end import prompts, settle, status, wait_connected
 from test_sglang import extra
 from test_sglang import wait_connected as wait_pages_connected
 from toy_engine import ToyEngine, kv
-from ucm import protocol
+from ucm import protocol, segment
 from ucm.client import Connection
 from ucm.segment import Lent
 
@@ -140,6 +143,8 @@ def test_the_memory_must_be_what_is_announced(own_daemon, lent):
         found._replace(size=found.size - 4096),
         found._replace(slots=found.slots + 1),
         found._replace(descriptor=1),
+        found._replace(inode=found.inode + 1),
+        found._replace(device=found.device + 1),
     ):
         with pytest.raises(OSError, match="is not the memory that the daemon lends"):
             Lent(wrong, connection.daemon_pid())
@@ -148,6 +153,75 @@ def test_the_memory_must_be_what_is_announced(own_daemon, lent):
         with pytest.raises(OSError, match=f"slot {slot} of {found.slots}"):
             mapped.address(slot)
     engine.close()
+
+
+def test_other_memory_of_the_same_size_is_not_mapped(own_daemon, lent, monkeypatch):
+    """As behind the number of a process or a descriptor that another one has by now."""
+    own_daemon.write_yaml("Cache|Posix")
+    read = protocol.read_lending
+
+    def reused(body):
+        found = read(body)
+        other = os.memfd_create("other")
+        os.ftruncate(other, found.size)
+        return found._replace(descriptor=other)
+
+    monkeypatch.setattr(protocol, "read_lending", reused)
+    monkeypatch.setattr(Connection, "daemon_pid", lambda self: os.getpid())
+    copies(own_daemon, lent)
+
+
+def test_a_daemon_that_does_not_say_what_memory_it_is_lends_none(own_daemon, lent, monkeypatch):
+    own_daemon.write_yaml("Cache|Posix")
+    read = protocol.read_lending
+    monkeypatch.setattr(protocol, "read_lending", lambda body: read(body[:-16]))
+    copies(own_daemon, lent)
+
+
+def test_children_of_a_worker_do_not_keep_the_daemons_memory(own_daemon, lent):
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
+    flags = {}
+    with open("/proc/self/smaps", encoding="utf-8") as maps:
+        for line in maps:
+            first, *more = line.split()
+            if not first.endswith(":"):
+                name = more[4] if len(more) > 4 else ""
+            elif first == "VmFlags:":
+                flags.setdefault(name, []).append(more)
+    ours = [name for name in flags if name.startswith(("/dev/shm/ucm-slots", "/memfd:ucm"))]
+    assert len(ours) >= 2
+    # Not copied on a fork, as proc(5) has it.
+    assert all("dc" in some for name in ours for some in flags[name])
+    engine.close()
+
+
+def test_what_lies_in_a_child_where_its_parent_maps_the_daemons_memory_stays():
+    size = 1 << 20
+    memory = os.memfd_create("daemon")
+    os.ftruncate(memory, size)
+    mapping = segment._Mapping(memory, size, mmap.PROT_READ)
+    at = mapping.start
+    child = os.fork()
+    if child == 0:
+        try:
+            map_anonymously(at, size)
+            del mapping
+            ctypes.memset(at, 1, size)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(memory)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def map_anonymously(at, size):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x100000  # MAP_FIXED_NOREPLACE
+    prot = mmap.PROT_READ | mmap.PROT_WRITE
+    where = ctypes.c_void_p(at), ctypes.c_size_t(size)
+    assert libc.mmap(*where, prot, flags, -1, ctypes.c_long(0)) == at
 
 
 def test_pages_of_sglang_are_read_there(own_daemon, lent):

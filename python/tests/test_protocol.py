@@ -146,7 +146,7 @@ RECEIVED = {
     "lending": (
         protocol.LENDING,
         protocol.read_lending,
-        protocol.Lending(31, 2**33, 8192, 2**20),
+        protocol.Lending(31, 2**33, 8192, 2**20, 4711, 1),
     ),
     "opened_region": (protocol.OPENED_REGION, protocol.read_opened_region, "no such file"),
     "moved": (protocol.MOVED, lambda body: protocol.read_blocks(body, 2), [False, True]),
@@ -190,6 +190,7 @@ def test_a_body_that_is_cut_off_is_an_error_of_the_protocol(name):
     groups = {
         "found": lambda: 4 + 8 * len(expected.parts),
         "planned": lambda: 4 + 4 * len(expected[1]),
+        "lending": lambda: 8 + 8,
     }
     older = len(body) - groups[name]() if name in groups else len(body)
     for end in range(len(body)):

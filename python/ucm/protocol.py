@@ -333,6 +333,8 @@ class Lending(NamedTuple):
     size: int
     slots: int
     stride: int
+    inode: int
+    device: int
 
 
 class Leased(NamedTuple):
@@ -466,7 +468,11 @@ def read_opened(body: bytes) -> Opened:
 
 def read_lending(body: bytes) -> Lending:
     reader = Reader(body)
-    return Lending(reader.u32(), reader.u64(), reader.u32(), reader.u64())
+    descriptor, size, slots, stride = reader.u32(), reader.u64(), reader.u32(), reader.u64()
+    if not reader.has_more:
+        # What cannot be told from other memory is not read.
+        return Lending(descriptor, size, 0, stride, 0, 0)
+    return Lending(descriptor, size, slots, stride, reader.u64(), reader.u64())
 
 
 def configuration(name: str, text: str) -> Writer:

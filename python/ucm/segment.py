@@ -25,10 +25,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class Segment:
-    """Slot i begins at ``i * stride``; slots that a store lends have the numbers behind those.
-
-    It is mapped as long as something refers to `map`.
-    """
+    """Slot i begins at ``i * stride``; slots that a store lends have the numbers behind those."""
 
     def __init__(self, opened: Opened) -> None:
         self.slots = opened.slots
@@ -46,7 +43,8 @@ class Segment:
                 or opened.slots * opened.stride > opened.size
             ):
                 raise OSError(f"{opened.path} is not the segment that the daemon made")
-            self.map = mmap.mmap(fd, opened.size, mmap.MAP_SHARED | _MAP_POPULATE)
+            writable = mmap.PROT_READ | mmap.PROT_WRITE
+            self._mapping = _Mapping(fd, opened.size, writable, _MAP_POPULATE)
         finally:
             os.close(fd)
 
@@ -73,7 +71,13 @@ class Segment:
             return self._lent.address(slot - self.slots)
         if not 0 <= slot < self.slots:
             raise OSError(f"the daemon names slot {slot} of {self.slots}")
-        return ctypes.addressof(ctypes.c_char.from_buffer(self.map)) + slot * self.stride
+        return self._mapping.start + slot * self.stride
+
+    def buffer(self) -> ctypes.Array[ctypes.c_ubyte]:
+        """All of it; it stays mapped as long as something refers to that."""
+        whole = (ctypes.c_ubyte * self._mapping.size).from_address(self._mapping.start)
+        whole.mapping = self._mapping  # type: ignore[attr-defined]
+        return whole
 
 
 class Lent:
@@ -94,21 +98,20 @@ class Lent:
                 not stat.S_ISREG(found.st_mode)
                 or found.st_uid != os.getuid()
                 or found.st_size != lending.size
+                # The number of a process or a file may be that of another one by now.
+                or (found.st_ino, found.st_dev) != (lending.inode, lending.device)
                 or lending.slots * lending.stride > lending.size
             ):
                 raise OSError(f"{path} is not the memory that the daemon lends")
-            self._start = _map_to_read(fd, lending.size)
+            self._mapping = _Mapping(fd, lending.size, mmap.PROT_READ)
         finally:
             os.close(fd)
-        mapping = ctypes.c_void_p(self._start), ctypes.c_size_t(lending.size)
-        # Not when the process ends: a thread may be copying from it.
-        weakref.finalize(self, _libc().munmap, *mapping).atexit = False
 
     def address(self, slot: int) -> int:
         """Where a slot begins."""
         if not 0 <= slot < self._slots:
             raise OSError(f"the daemon names slot {slot} of {self._slots} that it lends")
-        return self._start + slot * self._stride
+        return self._mapping.start + slot * self._stride
 
 
 def _lending(connection: Connection, mapped: bool) -> Lending:
@@ -117,17 +120,30 @@ def _lending(connection: Connection, mapped: bool) -> Lending:
     return protocol.read_lending(answer.body)
 
 
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+class _Mapping:
+    """Shared memory of the daemon, mapped as long as this object is there.
+
+    A child of this process does not have it: it would keep the memory of a daemon that is gone. Python's
+    own mapping would be unmapped there all the same, with whatever lies in its place, and tells no address
+    of memory that cannot be written.
+    """
+
+    def __init__(self, fd: int, size: int, protection: int, flags: int = 0) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+        start = libc.mmap(None, size, protection, mmap.MAP_SHARED | flags, fd, 0)
+        if start is None or start == _FAILED:
+            error = ctypes.get_errno()
+            raise OSError(error, f"{os.strerror(error)}: mapping {size} bytes of the daemon")
+        self.start = int(start)
+        self.size = size
+        where = ctypes.c_void_p(start), ctypes.c_size_t(size)
+        libc.madvise(*where, mmap.MADV_DONTFORK)
+        # Not when the process ends: a thread may be copying from it.
+        weakref.finalize(self, _unmap, os.getpid(), *where).atexit = False
 
 
-def _map_to_read(fd: int, size: int) -> int:
-    """An address: of memory that cannot be written Python's own mapping tells none."""
-    libc = _libc()
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
-    start = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
-    if start is None or start == _FAILED:
-        error = ctypes.get_errno()
-        raise OSError(error, f"{os.strerror(error)}: mapping {size} bytes that the daemon lends")
-    return int(start)
+def _unmap(process: int, start: ctypes.c_void_p, size: ctypes.c_size_t) -> None:
+    if os.getpid() == process:
+        ctypes.CDLL(None).munmap(start, size)

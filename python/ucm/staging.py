@@ -25,7 +25,7 @@ class Staging:
         self.segment = Segment(opened)
         count = opened.slots * opened.stride
         # The mapping lives as long as a tensor points into it.
-        self._slots = torch.frombuffer(self.segment.map, dtype=torch.uint8, count=count).view(
+        self._slots = torch.frombuffer(self.segment.buffer(), dtype=torch.uint8, count=count).view(
             opened.slots, opened.stride
         )
 

@@ -5,7 +5,6 @@ import static ucm.server.protocol.Wire.As.U8;
 
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockLender.Lending;
 import ucm.pipeline.connector.engine.KvLayout;
 
 /**
@@ -112,14 +111,13 @@ public record WorkerFields(
    * @param byteSize all of it
    * @param slots how many; 0 when no blocks are lent
    * @param stride bytes from one slot to the next
+   * @param inode the memory's number in its file system, by which it is told from others
+   * @param device the number of that file system
    */
-  public record LendingMessage(int descriptor, long byteSize, int slots, long stride) {
+  public record LendingMessage(
+      int descriptor, long byteSize, int slots, long stride, long inode, long device) {
 
-    public static LendingMessage of(@Nullable Lending lending) {
-      return lending == null
-          ? new LendingMessage(0, 0, 0, 0)
-          : new LendingMessage(
-              lending.descriptor(), lending.byteSize(), lending.slots(), lending.stride());
-    }
+    /** Nothing is lent. */
+    public static final LendingMessage NONE = new LendingMessage(0, 0, 0, 0, 0, 0);
   }
 }

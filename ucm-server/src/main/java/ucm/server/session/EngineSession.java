@@ -194,7 +194,7 @@ public final class EngineSession implements AutoCloseable {
    * @param isMapped whether it has mapped that: blocks are lent from now on
    */
   public synchronized LendingMessage lend(boolean isMapped) {
-    return LendingMessage.of(borrows ? registered().loadSlots.lend(isMapped) : null);
+    return borrows ? registered().loadSlots.lend(isMapped) : LendingMessage.NONE;
   }
 
   private void requireRank(int rank, StageMessage stage) throws ProtocolException {

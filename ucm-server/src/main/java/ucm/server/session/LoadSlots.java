@@ -1,16 +1,22 @@
 package ucm.server.session;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLender;
 import ucm.api.BlockLender.Lending;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
+import ucm.server.protocol.WorkerFields.LendingMessage;
 import ucm.server.staging.StagingSlots;
 
 /**
@@ -19,6 +25,7 @@ import ucm.server.staging.StagingSlots;
  */
 final class LoadSlots {
 
+  private static final Logger LOG = LoggerFactory.getLogger(LoadSlots.class);
   private static final Executor LATER =
       CompletableFuture.delayedExecutor(StagingSlots.REST_NANOS, TimeUnit.NANOSECONDS);
 
@@ -41,12 +48,29 @@ final class LoadSlots {
    * Says where blocks can be lent.
    *
    * @param isMapped whether the worker has mapped that: blocks are lent from now on
-   * @return null when they cannot
+   * @return of no slots when they cannot
    */
-  @Nullable Lending lend(boolean isMapped) {
+  LendingMessage lend(boolean isMapped) {
     Lending lending = lender == null ? null : lender.lending();
-    lends = isMapped && lending != null;
-    return lending;
+    LendingMessage answer = lending == null ? LendingMessage.NONE : described(lending);
+    lends = isMapped && answer.slots() > 0;
+    return answer;
+  }
+
+  private static LendingMessage described(Lending lending) {
+    Path memory = Path.of("/proc/self/fd", Integer.toString(lending.descriptor()));
+    try {
+      return new LendingMessage(
+          lending.descriptor(),
+          lending.byteSize(),
+          lending.slots(),
+          lending.stride(),
+          ((Number) Files.getAttribute(memory, "unix:ino")).longValue(),
+          ((Number) Files.getAttribute(memory, "unix:dev")).longValue());
+    } catch (IOException e) {
+      LOG.warn("no blocks are lent, as their memory cannot be named: {}", e.toString());
+      return LendingMessage.NONE;
+    }
   }
 
   /** The worker is gone. */
