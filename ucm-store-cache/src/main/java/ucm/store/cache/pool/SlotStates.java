@@ -296,7 +296,8 @@ abstract class SlotStates extends PoolBlocks {
       }
     }
     lentSlots -= lent.length * shards;
-    return answer;
+    parkSurplus();
+    return answer | surplus();
   }
 
   /** Slots that hold, or are about to hold, a shard. */
@@ -316,20 +317,30 @@ abstract class SlotStates extends PoolBlocks {
 
   /**
    * Has no more slots in use than some, of which those that are referenced now go when they are not; {@link
-   * #ROOM} and {@link #SURPLUS} in one number.
+   * #ROOM} and {@link #SURPLUS} in one number. As long as more than half of them are lent, there are as many
+   * more, so that others find slots.
    */
   final synchronized int setLimit(int most) {
     limit = Math.clamp(most, 1, states.length);
-    while (parkedCount > states.length - limit) {
+    while (parkedCount > surplusSlots()) {
       free[freeCount++] = parked[--parkedCount];
     }
     givenBack = Math.min(givenBack, parkedCount);
+    parkSurplus();
+    return ROOM | surplus();
+  }
+
+  private void parkSurplus() {
     while (isToPark() && (freeCount > 0 || evict())) {
       if (freeCount > 0) {
         parked[parkedCount++] = free[--freeCount];
       }
     }
-    return ROOM | surplus();
+  }
+
+  /** How many slots are not to be used. */
+  private int surplusSlots() {
+    return Math.max(0, states.length - limit - Math.max(0, lentSlots - limit / 2));
   }
 
   /** Slots whose memory is to be given back; none of them is used before the limit is raised. */
@@ -344,7 +355,7 @@ abstract class SlotStates extends PoolBlocks {
   }
 
   private boolean isToPark() {
-    return parkedCount < states.length - limit;
+    return parkedCount < surplusSlots();
   }
 
   /** Takes a slot for a shard, with one reference; a slot that has the shard becomes an orphan. */

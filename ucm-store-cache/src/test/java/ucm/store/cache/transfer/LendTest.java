@@ -218,9 +218,28 @@ final class LendTest {
             .mapToObj(slot -> memory.asSlice(slot * SHARD_BYTES, SHARD_BYTES))
             .filter(slot -> slot.mismatch(zeros) == -1)
             .count();
-    assertThat(free).isEqualTo(BLOCKS - lent.length);
+    // Of its half two are lent, and two more.
+    assertThat(free).isEqualTo(BLOCKS / 2 - 2);
     cache.store.giveBack(lent);
     assertThat(cache.pool().referenced()).isZero();
+    assertThat(cache.pool().inUse()).isEqualTo(BLOCKS / 2);
+  }
+
+  /** As one may that an engine reads which was stopped. */
+  @Test
+  void aPoolThatBecomesSmallerThanWhatItLendsHasRoomForOthers() throws Exception {
+    settings.put("cache_buffer_divided", true);
+    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
+    TestCache cache = store(layout, BLOCKS);
+    int[] lent = cache.store.lend(dump(cache, layout, 1, BLOCKS));
+    store(layout, BLOCKS);
+    store(layout, BLOCKS);
+    assertThat(cache.pool().limit()).isLessThan(lent.length);
+    BlockIds others = dump(cache, layout, 2, 3);
+    assertThat(cache.store.lookup(others.slice(2, 3)).cardinality()).isEqualTo(1);
+    assertThat(cache.store.lend(others.slice(2, 3))).isEmpty();
+    cache.store.giveBack(lent);
+    assertThat(cache.pool().inUse()).isEqualTo(cache.pool().limit());
   }
 
   /** What is given back late may be memory of another pool by then. */
