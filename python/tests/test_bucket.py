@@ -85,3 +85,6 @@ def test_status_metrics_and_log_show_no_secret(gateway, daemon, caplog):
     for text in [*told, counted]:
         for secret in (KEY, SECRET, MISPLACED):
             assert secret not in text
+    # The transport answers until the store has closed, also after a signal.
+    daemon.stop()
+    assert "did not end" not in daemon.log()

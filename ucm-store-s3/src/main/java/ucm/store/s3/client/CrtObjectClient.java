@@ -19,6 +19,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import software.amazon.awssdk.crt.CRT;
 import software.amazon.awssdk.crt.CrtResource;
 import software.amazon.awssdk.crt.auth.credentials.CredentialsProvider;
 import software.amazon.awssdk.crt.auth.credentials.DefaultChainCredentialsProvider.DefaultChainCredentialsProviderBuilder;
@@ -82,6 +83,8 @@ public final class CrtObjectClient implements ObjectClient {
     timer = new ScheduledThreadPoolExecutor(1, threads);
     timer.setRemoveOnCancelPolicy(true);
     timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    // Else it answers nothing more from a signal on, and a close then waits for it in vain.
+    CRT.acquireShutdownRef();
     try {
       int processors = Runtime.getRuntime().availableProcessors();
       loops = keep(new EventLoopGroup(Math.clamp(processors, 1, MOST_LOOPS)));
@@ -255,6 +258,7 @@ public final class CrtObjectClient implements ObjectClient {
   @Override
   public void close(Duration timeout) {
     long end = System.nanoTime() + timeout.toNanos();
+    boolean wasClosed = closed;
     closed = true;
     List<CrtExchange> left = List.copyOf(open);
     left.forEach(exchange -> exchange.abort(End.ABORTED, "the store closes"));
@@ -267,6 +271,9 @@ public final class CrtObjectClient implements ObjectClient {
     }
     if (allReturned && loops != null) {
       var _ = await("threads of the transport", loops.getShutdownCompleteFuture(), end);
+    }
+    if (!wasClosed) {
+      CRT.releaseShutdownRef();
     }
   }
 
