@@ -1,9 +1,11 @@
 """A rank: holds the KV tensors, and calls the worker side of the connector in vLLM's order."""
 
 import multiprocessing
+import os
 import pickle
 import traceback
 from dataclasses import dataclass, field
+from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any, Dict, List, Optional, Set
 
 import torch
@@ -151,6 +153,10 @@ class Rank:
 
 
 def _serve(pipe, config, rank, layout, kv_cache_config):
+    # What it says comes where the test reads it.
+    error = recv_handle(pipe)
+    os.dup2(error, 2)
+    os.close(error)
     try:
         runner = Rank(config, rank, layout, kv_cache_config)
         pipe.send(None)
@@ -166,16 +172,21 @@ def _serve(pipe, config, rank, layout, kv_cache_config):
 
 
 class RankProcess:
-    """A rank in a process of its own, which gets pickled copies of the metadata."""
+    """A rank in a process of its own, which gets pickled copies of the metadata.
+
+    It is forked from one that has imported PyTorch, the connector and nothing else of the tests.
+    """
 
     def __init__(self, config, rank, layout, kv_cache_config):
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__, "ucm.integration.vllm.ucm_connector"])
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(
             target=_serve, args=(theirs, config, rank, layout, kv_cache_config), daemon=True
         )
         self.process.start()
         theirs.close()
+        send_handle(self.pipe, 2, self.process.pid)
 
     def ready(self):
         self._receive()
