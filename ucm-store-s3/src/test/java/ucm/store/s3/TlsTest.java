@@ -69,7 +69,7 @@ final class TlsTest {
         };
     Map<String, Object> briefly = new HashMap<>(settings);
     // For a server that cannot be trusted is asked again until then.
-    briefly.put("timeout_ms", 3000);
+    briefly.put("timeout_ms", 1000);
     Store store = open(briefly);
     assertThat(store.lookup(IDS).cardinality()).isZero();
     TransferResult loaded = stores.load(store, IDS);
@@ -77,6 +77,8 @@ final class TlsTest {
     assertThat(stores.dump(store, BlockBytes.ids(2, 1)).okCount()).isZero();
     Map<String, Object> all = new HashMap<>(gateway.settings("tls"));
     all.putAll(settings);
+    // The doctor waits four times as long.
+    all.put("s3_first_byte_ms", 500);
     assertThat(new S3HealthCheck().run(StoreConfig.of(all), List.of("S3")).getFirst().status())
         .isEqualTo(Status.FAILED);
   }
