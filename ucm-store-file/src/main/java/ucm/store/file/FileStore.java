@@ -182,6 +182,37 @@ public abstract class FileStore extends AbstractStore
   }
 
   @Override
+  public Task load(Transfer transfer) {
+    return noted(super.load(transfer), transfer, false);
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    return noted(super.dump(transfer), transfer, true);
+  }
+
+  /** Notes the use of blocks, while the workers are at it; they need not wait for that. */
+  private Task noted(Task task, Transfer transfer, boolean isDump) {
+    FileStoreRuntime open = engine;
+    if (open != null) {
+      open.uses.moved(transfer, isDump);
+    }
+    return task;
+  }
+
+  /**
+   * Loads blocks from a stage to copy them to another. That is no use of them where the stage keeps files: they
+   * stay as cold as they are.
+   */
+  public static Task loadToCopy(Store from, Transfer transfer) {
+    return from instanceof FileStore files ? files.loadUnnoted(transfer) : from.load(transfer);
+  }
+
+  private Task loadUnnoted(Transfer transfer) {
+    return super.load(transfer);
+  }
+
+  @Override
   protected void doLoad(TransferTask task) {
     start(task);
   }
@@ -233,7 +264,7 @@ public abstract class FileStore extends AbstractStore
 
   @Override
   public BitSet remove(BlockIds ids) {
-    return engine().remover.remove(ids);
+    return engine().remove(ids);
   }
 
   /** What an open store is made of. */

@@ -1,10 +1,12 @@
 package ucm.store.file;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -20,12 +22,12 @@ import ucm.api.StoreMetrics;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.io.IoQueues;
+import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockReader;
-import ucm.store.file.block.BlockRemover;
 import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.block.KnownBlocks;
@@ -68,7 +70,6 @@ final class FileStoreRuntime {
   final BlockLookup lookup;
   final Volumes volumes;
   final ShardWorkers workers;
-  final BlockRemover remover;
   final IndexScan scan;
   final DeadWriters deadWriters;
   final BlockUses uses;
@@ -129,10 +130,9 @@ final class FileStoreRuntime {
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     space =
         new SpaceLimit(config, tree, clock, metrics.refusedBlocks, volumes::pause, volumes::enter);
-    files = new BlockFiles(operations, paths, config, leases, space, clock, volumes);
-    remover = new BlockRemover(files, volumes, timeoutNanos());
-    lookup = new BlockLookup(files, volumes, metrics, config);
-    scan = new IndexScan(files, metrics, volumes);
+    files = new BlockFiles(operations, paths, config, leases, space, clock, volumes, metrics);
+    lookup = new BlockLookup(files, config);
+    scan = new IndexScan(files);
     workers = workers();
     deadWriters = new DeadWriters(operations, paths, leases, metrics);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
@@ -146,23 +146,14 @@ final class FileStoreRuntime {
     timer = new TimeoutScheduler(config.kind());
     ThreadLocal<ShardIo> ios =
         ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
-    writer = new BlockWriter(files, failures, metrics, ios, clock, volumes);
+    writer = new BlockWriter(files, failures, ios);
     Quarantine quarantine = new Quarantine(operations, paths, metrics);
-    reader = new BlockReader(files, config.verify(), quarantine, metrics, ios);
+    reader = new BlockReader(files, config.verify(), quarantine, ios);
     collector =
         !keepsSpace
             ? null
             : new Collector(
-                config,
-                files,
-                space,
-                uses,
-                volumes,
-                leases,
-                deadWriters,
-                this::loading,
-                registry,
-                guard);
+                config, files, uses, leases, deadWriters, this::loading, registry, guard);
     registerGauges(registry);
   }
 
@@ -300,8 +291,6 @@ final class FileStoreRuntime {
         task.refuse();
       }
     }
-    // While the workers are at it; they need not wait for a note.
-    uses.moved(task.transfer(), task.writes());
   }
 
   /** Moves host memory on behalf of a task of other memory. */
@@ -359,6 +348,49 @@ final class FileStoreRuntime {
   void flush(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
     tidy();
     writer.await(lastTask, end, pending);
+  }
+
+  /**
+   * Removes blocks within the time of a task, on the thread of {@link Volumes#later}, so that a file system that
+   * hangs does not hold the caller beyond that; returns those that have no file any more.
+   */
+  BitSet remove(BlockIds ids) {
+    BitSet gone = new BitSet(ids.size());
+    CountDownLatch done = new CountDownLatch(1);
+    volumes.later(
+        () -> {
+          try {
+            removeAll(ids, gone);
+          } finally {
+            done.countDown();
+          }
+        });
+    try {
+      if (!done.await(timeoutNanos(), TimeUnit.NANOSECONDS)) {
+        LOG.warn("{}: removing {} blocks takes too long", config.kind().name(), ids.size());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    synchronized (gone) {
+      return (BitSet) gone.clone();
+    }
+  }
+
+  private void removeAll(BlockIds ids, BitSet gone) {
+    for (int i = 0; i < ids.size(); i++) {
+      if (volumes.isDown(ids.high(i), ids.low(i))) {
+        continue;
+      }
+      try {
+        files.remove(ids.high(i), ids.low(i));
+        synchronized (gone) {
+          gone.set(i);
+        }
+      } catch (FileException e) {
+        LOG.warn("{} cannot remove a block: {}", config.kind().name(), e.getMessage());
+      }
+    }
   }
 
   /** Takes the live values of another configuration with the same directories. */

@@ -89,7 +89,7 @@ final class BlockDraft {
       open = FileOperations.ABSENT;
       files.commit(fd, io.temp, io.block, io.idHigh, io.idLow);
     } catch (Throwable e) {
-      files.abandon(open, io.temp, io.idHigh, io.idLow);
+      files.abandon(open, io.temp, io.idHigh, io.idLow, false);
       throw e;
     }
   }
@@ -222,15 +222,10 @@ final class BlockDraft {
    */
   void discard(boolean isDown) {
     int open = takeFd();
-    if (!isCreated()) {
-      return;
-    }
-    if (isDown) {
-      files.leave(open, idHigh, idLow);
-    } else {
+    if (isCreated()) {
       NativePath temp = new NativePath();
       nameTemp(temp);
-      files.abandon(open, temp, idHigh, idLow);
+      files.abandon(open, temp, idHigh, idLow, isDown);
     }
   }
 

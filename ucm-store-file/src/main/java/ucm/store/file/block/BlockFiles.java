@@ -13,8 +13,10 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.FolderTree;
 import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.space.SpaceLimit;
@@ -40,7 +42,10 @@ public final class BlockFiles {
   /** Whether files without a footer are served. */
   public final boolean acceptsUnverified;
 
-  final SpaceLimit space;
+  public final SpaceLimit space;
+  public final Volumes volumes;
+  public final FileStoreMetrics metrics;
+  final LongSupplier clock;
   private final FileStoreConfig.Durability durability;
   private final boolean isDirect;
   private final boolean notesUses;
@@ -62,11 +67,15 @@ public final class BlockFiles {
       WriterLease[] leases,
       SpaceLimit space,
       LongSupplier clock,
-      Volumes volumes) {
+      Volumes volumes,
+      FileStoreMetrics metrics) {
     this.operations = operations;
     this.paths = paths;
+    this.volumes = volumes;
+    this.metrics = metrics;
+    this.clock = clock;
     this.index = new KnownBlocks(config.indexMaxBlocks());
-    this.opened = new OpenBlocks(operations, paths, clock, volumes);
+    this.opened = new OpenBlocks(this);
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
     this.isDirect = config.ioDirect();
@@ -149,6 +158,22 @@ public final class BlockFiles {
       }
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  /**
+   * Removes the file of a block, if there is one.
+   *
+   * @throws FileException when that cannot be done
+   */
+  public void remove(long idHigh, long idLow) {
+    NativePath path = new NativePath();
+    operations.requireOwn(paths.folder(path, paths.directoryOf(idHigh, idLow), idHigh));
+    long size = size(path, idHigh, idLow);
+    boolean removed = size >= 0 && operations.remove(path);
+    lost(path, idHigh, idLow);
+    if (removed && space.isLimited()) {
+      space.used.removed(space.tree.slot(idHigh, idLow), FolderTree.inUnits(size));
     }
   }
 
@@ -275,35 +300,27 @@ public final class BlockFiles {
    */
   void commit(int fd, NativePath temp, NativePath path, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
+    boolean published = false;
     commits[directory].acquireUninterruptibly();
     try {
-      sync(fd, temp);
-      operations.close(fd, temp);
-      publish(temp, path, idHigh, idLow, directory);
-    } finally {
-      commits[directory].release();
-    }
-  }
-
-  private void sync(int fd, NativePath temp) {
-    if (durability != FileStoreConfig.Durability.NONE) {
       try {
-        operations.syncData(fd, temp);
+        if (durability != FileStoreConfig.Durability.NONE) {
+          operations.syncData(fd, temp);
+        }
       } catch (Throwable e) {
         closeQuietly(fd, temp);
         throw e;
       }
-    }
-  }
-
-  private void publish(NativePath temp, NativePath path, long idHigh, long idLow, int directory) {
-    boolean published = false;
-    space.beginCommit(idHigh, idLow);
-    try {
-      rename(temp, paths.block(path, idHigh, idLow), idHigh, idLow);
-      published = true;
+      operations.close(fd, temp);
+      space.beginCommit(idHigh, idLow);
+      try {
+        rename(temp, paths.block(path, idHigh, idLow), idHigh, idLow);
+        published = true;
+      } finally {
+        space.endCommit(directory, idHigh, idLow, format.fileSize(), published);
+      }
     } finally {
-      space.endCommit(directory, idHigh, idLow, format.fileSize(), published);
+      commits[directory].release();
     }
   }
 
@@ -322,24 +339,18 @@ public final class BlockFiles {
     index.add(idHigh, idLow);
   }
 
-  /** Removes a temporary file, open or not, that will not be committed; gives its room back. */
-  void abandon(int fd, NativePath temp, long idHigh, long idLow) {
+  /**
+   * Removes a temporary file, open or not, that will not be committed; gives its room back. Does not throw.
+   *
+   * @param isDown whether its directory is down: then the file is left to the next start
+   */
+  void abandon(int fd, NativePath temp, long idHigh, long idLow, boolean isDown) {
     int directory = paths.directoryOf(idHigh, idLow);
     if (fd != FileOperations.ABSENT) {
       closeQuietly(fd, temp);
     }
-    if (!discard(temp)) {
+    if (isDown || !discard(temp)) {
       leases[directory].keepFile();
-    }
-    space.release(directory, format.fileSize());
-  }
-
-  /** Leaves a block's temporary file, open or not, to the next start, as its directory is down. */
-  void leave(int fd, long idHigh, long idLow) {
-    int directory = paths.directoryOf(idHigh, idLow);
-    leases[directory].keepFile();
-    if (fd != FileOperations.ABSENT) {
-      closeQuietly(fd, paths.block(new NativePath(), idHigh, idLow));
     }
     space.release(directory, format.fileSize());
   }

@@ -12,7 +12,6 @@ import ucm.store.file.block.OpenBlocks.OpenBlock;
 import ucm.store.file.block.ShardIo.Footer;
 import ucm.store.file.block.ShardIo.Step;
 import ucm.store.file.config.FileStoreConfig;
-import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
 
 /**
@@ -29,7 +28,6 @@ public record BlockReader(
     BlockFiles files,
     FileStoreConfig.Verify verify,
     Quarantine quarantine,
-    FileStoreMetrics metrics,
     ThreadLocal<ShardIo> ios)
     implements FileTask.Mover {
 
@@ -81,7 +79,7 @@ public record BlockReader(
       files.lost(io.block, idHigh, idLow);
       for (int i = from; i < to; i++) {
         if (!task.hasEnded(i)) {
-          metrics.missingShards.increment();
+          files.metrics.missingShards.increment();
           task.end(i, ShardOutcome.MISSING, null);
         }
       }
@@ -105,7 +103,7 @@ public record BlockReader(
       }
       Footer where = isFooterLast(task.transfer(), from, to, io) ? Footer.LAST : Footer.FIRST;
       if (size != files.format.fileSize()) {
-        metrics.unverifiedShards.add(to - from);
+        files.metrics.unverifiedShards.add(to - from);
         where = Footer.NOT;
       }
       readShards(fd, task, from, to, io, where, null);
@@ -124,7 +122,7 @@ public record BlockReader(
     int done = 0;
     try {
       if (block.crcs == null) {
-        metrics.unverifiedShards.add(to - from);
+        files.metrics.unverifiedShards.add(to - from);
       }
       readShards(block.fd, task, from, to, io, Footer.NOT, block.crcs);
       done = to - from;
@@ -293,7 +291,7 @@ public record BlockReader(
       int shard = task.transfer().shardIndex(i);
       int computed = io.crcs[i - base];
       if (expected == null || computed == expected[shard]) {
-        metrics.loaded(files.format.layout());
+        files.metrics.loaded(files.format.layout());
         if (i == from) {
           // Before the task ends, so that a caller that waited for it finds the block known.
           files.loaded(io.block, io.idHigh, io.idLow, io.stamp);

@@ -6,7 +6,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -15,7 +14,6 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.health.Volumes;
 
 /**
  * Writes shards to files. A block whose shards come together is written in one go; one whose shards come apart,
@@ -38,27 +36,17 @@ public final class BlockWriter implements FileTask.Mover {
   private final Failures failures;
   private final FileStoreMetrics metrics;
   private final ThreadLocal<ShardIo> ios;
-  private final LongSupplier clock;
-  private final Volumes volumes;
 
   private final ConcurrentMap<BlockIds, BlockDraft> unfinished = new ConcurrentHashMap<>();
   // Drafts that found no room, until all of their shards were refused. Guarded by itself; the
   // oldest is forgotten.
   private final Map<BlockIds, BlockDraft> refused = new LinkedHashMap<>();
 
-  public BlockWriter(
-      BlockFiles files,
-      Failures failures,
-      FileStoreMetrics metrics,
-      ThreadLocal<ShardIo> ios,
-      LongSupplier clock,
-      Volumes volumes) {
+  public BlockWriter(BlockFiles files, Failures failures, ThreadLocal<ShardIo> ios) {
     this.files = files;
     this.failures = failures;
-    this.metrics = metrics;
+    this.metrics = files.metrics;
     this.ios = ios;
-    this.clock = clock;
-    this.volumes = volumes;
   }
 
   /** How many blocks are unfinished. */
@@ -136,7 +124,7 @@ public final class BlockWriter implements FileTask.Mover {
     BlockIds id = BlockIds.of(idHigh, idLow);
     return unfinished.size() < MAX_BLOCKS
         ? unfinished.computeIfAbsent(
-            id, _ -> new BlockDraft(files, idHigh, idLow, task, clock.getAsLong()))
+            id, _ -> new BlockDraft(files, idHigh, idLow, task, files.clock.getAsLong()))
         : unfinished.get(id);
   }
 
@@ -188,7 +176,7 @@ public final class BlockWriter implements FileTask.Mover {
         noteRefused(draft, task.transfer(), from, to);
       }
     }
-    if (draft.leave(io.temp, clock.getAsLong())) {
+    if (draft.leave(io.temp, files.clock.getAsLong())) {
       end(draft, io);
     }
     RuntimeException fault = draft.failure();
@@ -270,11 +258,11 @@ public final class BlockWriter implements FileTask.Mover {
   public void giveUpDue(long now, long timeoutNanos) {
     for (BlockDraft draft : unfinished.values()) {
       if (now - draft.lastNanos() >= timeoutNanos
-          && !volumes.isDown(draft.idHigh, draft.idLow)
+          && !files.volumes.isDown(draft.idHigh, draft.idLow)
           && !endIfStored(draft)
-          && !volumes.isCleanupFull()
+          && !files.volumes.isCleanupFull()
           && giveUp(draft, now, timeoutNanos)) {
-        volumes.later(() -> discard(draft));
+        files.volumes.later(() -> discard(draft));
       }
     }
   }
@@ -285,13 +273,13 @@ public final class BlockWriter implements FileTask.Mover {
    */
   private boolean endIfStored(BlockDraft draft) {
     if (!files.index.contains(draft.idHigh, draft.idLow)
-        || volumes.isCleanupFull()
+        || files.volumes.isCleanupFull()
         || !draft.giveUp(draft.lastNanos(), 0, null)) {
       return false;
     }
     metrics.presentBlocks.increment();
     ended(draft);
-    volumes.later(() -> discard(draft));
+    files.volumes.later(() -> discard(draft));
     return true;
   }
 
@@ -337,6 +325,6 @@ public final class BlockWriter implements FileTask.Mover {
   }
 
   private void discard(BlockDraft draft) {
-    draft.discard(volumes.isDown(draft.idHigh, draft.idLow));
+    draft.discard(files.volumes.isDown(draft.idHigh, draft.idLow));
   }
 }

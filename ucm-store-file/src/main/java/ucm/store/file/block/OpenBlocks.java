@@ -4,17 +4,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.Libc;
 import ucm.platform.libc.NativePath;
-import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Volumes;
 
 /**
  * Open files of blocks that are loaded layer by layer, so that not every layer opens the file and
@@ -63,12 +57,7 @@ public final class OpenBlocks {
     }
   }
 
-  private static final Logger LOG = LoggerFactory.getLogger(OpenBlocks.class);
-
-  private final FileOperations operations;
-  private final BlockPaths paths;
-  private final LongSupplier clock;
-  private final Volumes volumes;
+  private final BlockFiles files;
   final int most = Math.min(MAX_KEPT, Libc.openFileLimit() / PARTS_OF_DESCRIPTORS);
 
   // Guarded by this; the one found longest ago comes first. Size is read without it.
@@ -77,12 +66,8 @@ public final class OpenBlocks {
   private volatile int size;
 
   /** Keeps nothing yet. */
-  public OpenBlocks(
-      FileOperations operations, BlockPaths paths, LongSupplier clock, Volumes volumes) {
-    this.operations = operations;
-    this.paths = paths;
-    this.clock = clock;
-    this.volumes = volumes;
+  OpenBlocks(BlockFiles files) {
+    this.files = files;
   }
 
   /** How many files are kept open. */
@@ -135,7 +120,7 @@ public final class OpenBlocks {
     synchronized (this) {
       block.users--;
       block.shardsLeft -= shards;
-      block.lastNanos = clock.getAsLong();
+      block.lastNanos = files.clock.getAsLong();
       if (block.isKept && (block.shardsLeft <= 0 || closed)) {
         unlink(block);
       }
@@ -173,12 +158,12 @@ public final class OpenBlocks {
           kept.values().stream()
               .filter(block -> closed || now - block.lastNanos >= IDLE_NANOS)
               .filter(block -> block.users == 0)
-              .filter(block -> !volumes.isDown(block.id.high(0), block.id.low(0)))
+              .filter(block -> !files.volumes.isDown(block.id.high(0), block.id.low(0)))
               .toList();
       idle.forEach(this::unlink);
     }
     if (!idle.isEmpty()) {
-      volumes.later(() -> idle.forEach(this::close));
+      files.volumes.later(() -> idle.forEach(this::close));
     }
   }
 
@@ -191,12 +176,8 @@ public final class OpenBlocks {
   }
 
   private void close(OpenBlock block) {
-    NativePath path = paths.block(new NativePath(), block.id.high(0), block.id.low(0));
-    try {
-      operations.close(block.fd, path);
-    } catch (FileException e) {
-      LOG.debug("{}: {}", paths.store(), e.getMessage());
-    }
+    files.closeQuietly(
+        block.fd, files.paths.block(new NativePath(), block.id.high(0), block.id.low(0)));
   }
 
   private synchronized void unlink(OpenBlock block) {

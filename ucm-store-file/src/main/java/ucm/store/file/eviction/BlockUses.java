@@ -7,7 +7,6 @@ import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
@@ -40,9 +39,6 @@ public final class BlockUses {
     LOADS,
     ALL
   }
-
-  /** Listens to a transfer that is no use of its blocks, as when they are copied to another stage. */
-  public static final ShardListener NO_USE = (transfer, shard, outcome) -> {};
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockUses.class);
   private static final int MAX_BLOCKS = 1 << 18;
@@ -144,10 +140,10 @@ public final class BlockUses {
     }
   }
 
-  /** Notes that the blocks of a transfer, root first, are moved, unless its listener is {@link #NO_USE}. */
+  /** Notes that the blocks of a transfer, root first, are moved. */
   public void moved(Transfer transfer, boolean isDump) {
     boolean isUse = kind == Kind.ALL || (kind == Kind.LOADS && !isDump);
-    if (!isUse || transfer.listener().equals(NO_USE)) {
+    if (!isUse) {
       return;
     }
     long now = wallNanos();

@@ -89,19 +89,17 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
   public Collector(
       FileStoreConfig config,
       BlockFiles files,
-      SpaceLimit space,
       BlockUses uses,
-      Volumes volumes,
       WriterLease[] leases,
       DeadWriters deadWriters,
       Supplier<Set<BlockIds>> loading,
       StoreMetrics metrics,
       @Nullable EvictionGuard guard) {
     this.files = files;
-    this.space = space;
+    this.space = files.space;
     this.config = config.gc();
     this.uses = uses;
-    this.volumes = volumes;
+    this.volumes = files.volumes;
     this.deadWriters = deadWriters;
     this.loading = loading;
     this.guard = guard;

@@ -58,12 +58,11 @@ public final class BlockLookup implements AutoCloseable {
   private final Set<Integer> seenErrors = ConcurrentHashMap.newKeySet();
 
   /** Starts no thread yet. */
-  public BlockLookup(
-      BlockFiles files, Volumes volumes, FileStoreMetrics metrics, FileStoreConfig config) {
+  public BlockLookup(BlockFiles files, FileStoreConfig config) {
     this.files = files;
     this.index = files.index;
-    this.volumes = volumes;
-    this.metrics = metrics;
+    this.volumes = files.volumes;
+    this.metrics = files.metrics;
     this.exclusive = config.isExclusive();
     this.concurrency = config.lookupConcurrency();
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());

@@ -11,9 +11,7 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.KnownBlocks;
-import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Volumes;
 
 /**
  * Fills the {@link KnownBlocks} with the files that are there when the store opens, each directory by itself.
@@ -31,17 +29,13 @@ public final class IndexScan {
 
   private final BlockFiles files;
   private final BlockPaths paths;
-  private final FileStoreMetrics metrics;
-  private final Volumes volumes;
   private final AtomicInteger left;
   private volatile boolean stopped;
 
   /** Has looked at nothing yet. */
-  public IndexScan(BlockFiles files, FileStoreMetrics metrics, Volumes volumes) {
+  public IndexScan(BlockFiles files) {
     this.files = files;
     this.paths = files.paths;
-    this.metrics = metrics;
-    this.volumes = volumes;
     this.left = new AtomicInteger(paths.directories().size());
   }
 
@@ -136,7 +130,7 @@ public final class IndexScan {
     }
 
     private void check(long high, long low) {
-      metrics.scannedFiles.increment();
+      files.metrics.scannedFiles.increment();
       try {
         long stamp = files.index.stamp(high, low);
         long size = files.size(path, high, low);
@@ -148,7 +142,7 @@ public final class IndexScan {
     }
 
     private boolean goesOn() {
-      return !stopped && files.index.forgotten() == 0 && volumes.refusal(directory) == null;
+      return !stopped && files.index.forgotten() == 0 && files.volumes.refusal(directory) == null;
     }
 
     private void rest() {
@@ -166,7 +160,7 @@ public final class IndexScan {
     private void failed(RuntimeException e) {
       if (!failed) {
         LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
-        volumes.failedInBackground(directory, e);
+        files.volumes.failedInBackground(directory, e);
       }
       failed = true;
     }

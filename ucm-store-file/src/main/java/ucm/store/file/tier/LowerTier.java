@@ -24,6 +24,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.platform.table.ConcurrentBlockSet;
+import ucm.store.file.FileStore;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.Breaker;
@@ -211,6 +212,11 @@ final class LowerTier extends Breaker implements AutoCloseable {
   /** As {@link Store#load}. */
   Task load(Transfer transfer) {
     return call(() -> next.load(transfer));
+  }
+
+  /** As {@link FileStore#loadToCopy}. */
+  Task loadToCopy(Transfer transfer) {
+    return call(() -> FileStore.loadToCopy(next, transfer));
   }
 
   /** As {@link Store#dump}. */

@@ -174,7 +174,7 @@ final class Promotions {
       return;
     }
     // Does not wait, as no more are moving than it has room for.
-    staging.move(id, lower::load, upper::dump, (isMoved, why) -> ended(from, isMoved, why));
+    staging.move(id, lower::loadToCopy, upper::dump, (isMoved, why) -> ended(from, isMoved, why));
   }
 
   private synchronized void ended(long from, boolean isMoved, @Nullable RuntimeException why) {

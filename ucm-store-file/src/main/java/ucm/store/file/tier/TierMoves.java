@@ -6,7 +6,6 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
-import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
@@ -15,7 +14,6 @@ import ucm.api.TransferResult;
 import ucm.platform.device.FreeSlots;
 import ucm.platform.device.SlotMemory;
 import ucm.platform.memory.HugeMemory;
-import ucm.store.file.eviction.BlockUses;
 
 /**
  * Moves blocks from one tier to the other through host memory. It is cut into slots of one shard that start on
@@ -53,8 +51,10 @@ final class TierMoves {
   }
 
   /**
-   * Loads a block from one tier, which verifies it, and dumps it to the other. That is no use of the block in
-   * the first tier: it stays as cold as it was. Waits for slots, and for nothing else.
+   * Loads a block from one tier, which verifies it, and dumps it to the other. Waits for slots, and for nothing
+   * else.
+   *
+   * @param load such that it is no use of the block, see {@link ucm.store.file.FileStore#loadToCopy}
    */
   void move(BlockIds id, Function<Transfer, Task> load, Function<Transfer, Task> dump, End end)
       throws InterruptedException {
@@ -65,13 +65,9 @@ final class TierMoves {
           end.ended(isMoved, why);
         };
     run(
-        () -> load.apply(transfer(id, BlockUses.NO_USE, taken)),
+        () -> load.apply(transfer(id, taken)),
         last,
-        () ->
-            run(
-                () -> dump.apply(transfer(id, ShardListener.NONE, taken)),
-                last,
-                () -> last.ended(true, null)));
+        () -> run(() -> dump.apply(transfer(id, taken)), last, () -> last.ended(true, null)));
   }
 
   private static void run(Supplier<Task> step, End end, Runnable next) {
@@ -98,11 +94,11 @@ final class TierMoves {
         : new StoreException(result.toString(), result.cause());
   }
 
-  private Transfer transfer(BlockIds id, ShardListener listener, int... taken) {
+  private Transfer transfer(BlockIds id, int... taken) {
     Transfer.Builder builder = Transfer.packed(layout).expect(taken.length);
     for (int shard = 0; shard < taken.length; shard++) {
       builder.shard(id, 0, shard).piece(slots.region(), slots.offset(taken[shard]));
     }
-    return builder.build(listener);
+    return builder.build();
   }
 }

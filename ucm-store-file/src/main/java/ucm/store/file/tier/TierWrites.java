@@ -19,6 +19,7 @@ import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.store.file.FileStore;
 
 /**
  * Writes blocks of the upper tier to the lower one in the background, as many at a time as there is staging
@@ -101,7 +102,11 @@ final class TierWrites {
 
   private void move(BlockIds id) throws InterruptedException {
     try {
-      staging.move(id, upper::load, lower::dump, (isMoved, why) -> moved(id, isMoved, why));
+      staging.move(
+          id,
+          transfer -> FileStore.loadToCopy(upper, transfer),
+          lower::dump,
+          (isMoved, why) -> moved(id, isMoved, why));
     } catch (InterruptedException e) {
       again(id);
       throw e;
