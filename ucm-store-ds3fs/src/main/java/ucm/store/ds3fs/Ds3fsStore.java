@@ -98,11 +98,11 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
     if (problem != null) {
       throw new StoreException(problem);
     }
-    RingMetrics metrics = RingMetrics.of(context.metrics());
     List<Mount> mounts = new ArrayList<>();
     try {
       found.forEach(
-          (point, directories) -> mounts.add(new Mount(point, directories, known, metrics)));
+          (point, directories) ->
+              mounts.add(new Mount(point, directories, known, context.metrics())));
     } catch (FileException e) {
       mounts.forEach(Mount::close);
       throw new StoreException(

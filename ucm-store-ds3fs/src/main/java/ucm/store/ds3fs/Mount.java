@@ -9,6 +9,8 @@ import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
+import ucm.api.StoreMetrics.Counter;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.platform.libc.NativePath;
@@ -19,7 +21,11 @@ import ucm.platform.libc.NativePath;
  */
 final class Mount {
 
-  final RingMetrics metrics;
+  /** Bytes that 3FS moved from or to memory of the upper stage. */
+  final Counter directBytes;
+
+  /** Bytes that went through the staging memory. */
+  final Counter copiedBytes;
 
   private final String point;
   private final List<String> directories;
@@ -37,11 +43,13 @@ final class Mount {
    * @param point the mount point
    * @param directories the directories on it
    */
-  Mount(String point, List<String> directories, Ds3fsConfig config, RingMetrics metrics) {
+  Mount(String point, List<String> directories, Ds3fsConfig config, StoreMetrics metrics) {
     this.point = point;
     this.directories = List.copyOf(directories);
     this.rings = config.rings();
-    this.metrics = metrics;
+    directBytes =
+        metrics.counter("ds3fs_direct_bytes", "Bytes moved without a copy, in lent memory");
+    copiedBytes = metrics.counter("ds3fs_copied_bytes", "Bytes copied through shared memory");
     readMemory = new StagingMemory(point, config, config.readBytes());
     try {
       writeMemory = new StagingMemory(point, config, config.writeBytes());

@@ -18,26 +18,12 @@ import ucm.platform.libc.FileException;
  */
 final class Ring implements AutoCloseable {
 
-  /** Receives the results of requests. */
-  interface Listener {
-
-    /** A request was added that repeats the first bytes of another one, and ends as {@link #ended}. */
-    void repeated(long userdata);
-
-    /**
-     * A request has ended, and 3FS does not touch its memory any more.
-     *
-     * @param result bytes moved, or an error number, negated
-     * @param isRepetition whether it was added by {@link #repeated}
-     */
-    void ended(long userdata, long result, boolean isRepetition);
-  }
-
   private static final long REPETITION = 1L << 62;
   private static final long REPEATED_BYTES = 4096;
   private static final long NANOS = 1_000_000_000L;
   private static final int MAX_RESULTS = 64;
 
+  private final RingMover mover;
   private final String mountPoint;
   private final byte forRead;
   private final int entries;
@@ -62,8 +48,9 @@ final class Ring implements AutoCloseable {
   private long lastLength;
   private long lastUserdata;
 
-  /** Makes a ring; throws {@link FileException} when that is refused. */
-  Ring(String mountPoint, boolean isRead, RingSettings settings) {
+  /** Makes a ring that tells its mover of results; throws {@link FileException} when that is refused. */
+  Ring(RingMover mover, String mountPoint, boolean isRead, RingSettings settings) {
+    this.mover = mover;
     this.mountPoint = mountPoint;
     this.forRead = (byte) (isRead ? 1 : 0);
     this.entries = settings.entries();
@@ -147,18 +134,18 @@ final class Ring implements AutoCloseable {
    * @return whether one has ended; false when the deadline has passed
    * @throws FileException when waiting fails
    */
-  boolean await(long deadlineNanos, Listener listener) {
-    fillBatch(deadlineNanos, listener);
+  boolean await(long deadlineNanos) {
+    fillBatch(deadlineNanos);
     submit();
-    return reap(deadlineNanos, listener);
+    return reap(deadlineNanos);
   }
 
   /** Reports all requests that have ended, without waiting; whether there are no others. */
-  boolean hasEnded(Listener listener) {
+  boolean hasEnded() {
     try {
       boolean some = true;
       while (used > 0 && some) {
-        some = reap(System.nanoTime(), listener);
+        some = reap(System.nanoTime());
       }
     } catch (FileException e) {
       return false;
@@ -166,29 +153,29 @@ final class Ring implements AutoCloseable {
     return used == 0;
   }
 
-  private void fillBatch(long deadlineNanos, Listener listener) {
+  private void fillBatch(long deadlineNanos) {
     while (inBatch > 0) {
       // First, as the request may end any time from when it is prepared.
-      listener.repeated(lastUserdata);
+      mover.repeated(lastUserdata);
       long length = Math.min(lastLength, REPEATED_BYTES);
       boolean added = false;
       try {
         added = add(lastMemory, lastAddress, lastFd, lastOffset, length, lastUserdata | REPETITION);
       } finally {
         if (!added) {
-          listener.ended(lastUserdata, 0, true);
+          mover.ended(lastUserdata, 0, true);
         }
       }
       if (!added) {
         submit();
-        if (!reap(deadlineNanos, listener)) {
+        if (!reap(deadlineNanos)) {
           return;
         }
       }
     }
   }
 
-  private boolean reap(long deadlineNanos, Listener listener) {
+  private boolean reap(long deadlineNanos) {
     while (true) {
       long left = Math.max(0, deadlineNanos - System.nanoTime());
       setUntil(left);
@@ -204,7 +191,7 @@ final class Ring implements AutoCloseable {
           long at = (long) i * UsrbioCalls.CQE_BYTES;
           long userdata = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioCalls.CQE_USERDATA_AT);
           long result = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioCalls.CQE_RESULT_AT);
-          listener.ended(userdata & ~REPETITION, result, (userdata & REPETITION) != 0);
+          mover.ended(userdata & ~REPETITION, result, (userdata & REPETITION) != 0);
         }
         return true;
       }

@@ -25,7 +25,7 @@ import ucm.platform.libc.NativePath;
  * do what it likes with it, and its slot comes back with the answer. That cannot be done when the
  * memory was named; then the only way is to wait.
  */
-final class RingMover implements Ring.Listener {
+final class RingMover {
 
   private static final Logger LOG = LoggerFactory.getLogger(Ds3fsStore.class);
 
@@ -49,7 +49,7 @@ final class RingMover implements Ring.Listener {
     this.mount = mount;
     this.isRead = isRead;
     this.slots = part;
-    this.ring = new Ring(mount.point(), isRead, settings);
+    this.ring = new Ring(this, mount.point(), isRead, settings);
     requests = new RingRequest[settings.vectors()];
     Arrays.setAll(requests, i -> new RingRequest(this, i));
     free = new ArrayDeque<>(List.of(requests));
@@ -121,7 +121,7 @@ final class RingMover implements Ring.Listener {
   }
 
   private void awaitSome(NativePath path, long deadline) {
-    if (!ring.await(deadline, this)) {
+    if (!ring.await(deadline)) {
       throw new FileException(
           "3FS has not answered in time (timeout_ms) on " + mount.point() + " for",
           path,
@@ -161,7 +161,7 @@ final class RingMover implements Ring.Listener {
         }
         request.addPart(address, length, RingRequest.NOT_STAGED);
         request.isDirect = true;
-        mount.metrics.directBytes().add(length);
+        mount.directBytes.add(length);
       } else {
         long staged = stage(request, done, length, stagedBytes);
         stagedBytes += staged;
@@ -199,7 +199,7 @@ final class RingMover implements Ring.Listener {
     } else {
       request.addPart(slots.iov.segment.address() + at, staged, at);
     }
-    mount.metrics.copiedBytes().add(staged);
+    mount.copiedBytes.add(staged);
     return staged;
   }
 
@@ -230,13 +230,18 @@ final class RingMover implements Ring.Listener {
     }
   }
 
-  @Override
-  public void repeated(long userdata) {
+  /** Told by the ring that a request was added that repeats the first bytes of another, and ends as that does. */
+  void repeated(long userdata) {
     request(userdata).underWay++;
   }
 
-  @Override
-  public void ended(long userdata, long result, boolean isRepetition) {
+  /**
+   * Told by the ring that a request has ended, and 3FS does not touch its memory any more.
+   *
+   * @param result bytes moved, or an error number, negated
+   * @param isRepetition whether it was added by {@link #repeated}
+   */
+  void ended(long userdata, long result, boolean isRepetition) {
     RingRequest request = request(userdata);
     if (!isRepetition && result < 0) {
       request.fail(isRead ? "USRBIO read of" : "USRBIO write of", (int) -result);
@@ -298,7 +303,7 @@ final class RingMover implements Ring.Listener {
   /** Gives the ring back; no thread uses this any more. */
   void close() {
     // Answers to what was given up may have come since.
-    if (ring.hasEnded(this)) {
+    if (ring.hasEnded()) {
       ring.close();
     } else {
       mount.leaveMemory();

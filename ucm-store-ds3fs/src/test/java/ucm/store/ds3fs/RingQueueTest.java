@@ -54,10 +54,9 @@ final class RingQueueTest {
 
   private void open(int entries, int depth, long iovBytes, long timeoutNanos) {
     RingSettings settings = new RingSettings(entries, depth, -1);
-    RingMetrics metrics = RingMetrics.of(StoreMetrics.NONE);
     List<String> directories = List.of(mount.toString());
     config = new Ds3fsConfig(directories, 1, 1, settings, iovBytes, iovBytes, "", "", timeoutNanos);
-    point = new Mount(mount.toString(), directories, config, metrics);
+    point = new Mount(mount.toString(), directories, config, StoreMetrics.NONE);
     registered = new RegisteredFiles();
     registered.on(List.of(point));
     files = new Ds3fsFiles(new LibcFileOperations(), registered);

@@ -37,7 +37,6 @@ import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
-import ucm.store.file.config.KindMetrics;
 import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.eviction.EvictionGuard;
@@ -104,7 +103,7 @@ final class FileStoreRuntime {
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
     clock = context.nanoClock();
-    StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
+    StoreMetrics registry = config.kind().metrics(context.metrics());
     metrics = new FileStoreMetrics(registry);
     BlockPaths paths =
         new BlockPaths(config.kind().name(), config.directories(), config.folderDigits());

@@ -23,9 +23,6 @@ import ucm.store.file.format.StoredFooter;
  */
 final class BlockInspection implements AutoCloseable {
 
-  // A block has at most 2^20 shards.
-  private static final int MOST_FOOTER_BYTES = 8 << 20;
-
   private static final String CHANGED = "it was changed or removed while it was read";
 
   private final FileOperations files;
@@ -76,23 +73,12 @@ final class BlockInspection implements AutoCloseable {
     long size = stat.size();
     int tail = (int) Math.min(StoredFooter.TAIL_BYTES, size);
     ByteBuffer bytes = read(size - tail, tail);
-    int length = StoredFooter.byteSize(bytes);
-    if (length == 0) {
-      return;
-    }
-    if (length > size) {
-      fault = "its footer says that it is longer than the whole file";
-      return;
-    }
-    if (length > MOST_FOOTER_BYTES) {
-      fault = "its footer says that it has " + length + " bytes, which none has";
-      return;
-    }
-    if (length != tail) {
-      bytes = read(size - length, length);
-    }
     try {
-      footer = StoredFooter.read(bytes, size, idHigh, idLow);
+      int length = StoredFooter.byteSize(bytes, size);
+      if (length > 0) {
+        bytes = length == tail ? bytes : read(size - length, length);
+        footer = StoredFooter.read(bytes, size, idHigh, idLow);
+      }
     } catch (StoredFooter.Fault e) {
       fault = e.getMessage();
     }

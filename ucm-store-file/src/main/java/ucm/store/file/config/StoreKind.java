@@ -1,6 +1,8 @@
 package ucm.store.file.config;
 
 import java.util.Locale;
+import java.util.function.DoubleSupplier;
+import ucm.api.StoreMetrics;
 import ucm.platform.thread.OwnThreads;
 
 /**
@@ -45,6 +47,26 @@ public record StoreKind(String name, boolean isLocal, Thread.UncaughtExceptionHa
   /** Makes a thread of the store. */
   public Thread.Builder newThread(String role, int number) {
     return Thread.ofPlatform().daemon().name(thread(role, number)).uncaughtExceptionHandler(faults);
+  }
+
+  /** Metrics whose names begin with the prefix of this kind. */
+  public StoreMetrics metrics(StoreMetrics all) {
+    return new StoreMetrics() {
+      @Override
+      public Counter counter(String name, String help) {
+        return all.counter(key(name), help);
+      }
+
+      @Override
+      public Histogram histogram(String name, String help) {
+        return all.histogram(key(name), help);
+      }
+
+      @Override
+      public void gauge(String name, String help, DoubleSupplier value) {
+        all.gauge(key(name), help, value);
+      }
+    };
   }
 
   /** The configuration keys of such a store. */

@@ -17,6 +17,8 @@ public final class StoredFooter {
   public static final int TAIL_BYTES = BlockFooter.ALIGNMENT;
 
   private static final int LEAST_BYTES = 16;
+  // A block has at most 2^20 shards.
+  private static final int MOST_BYTES = 8 << 20;
 
   private final StoredLayout layout;
   private final int layoutCrc;
@@ -39,11 +41,24 @@ public final class StoredFooter {
   }
 
   /**
-   * How long the footer is whose end this is.
+   * How long the footer is that a file ends with.
    *
-   * @param tail the last bytes of a file, up to its limit
-   * @return its bytes; 0 when this is no end of a footer
+   * @param tail the last bytes of the file, up to its limit
+   * @return its bytes; 0 when there is none
+   * @throws Fault when it says that it is longer than it can be
    */
+  public static int byteSize(ByteBuffer tail, long fileSize) throws Fault {
+    int length = byteSize(tail);
+    if (length > fileSize) {
+      throw new Fault("its footer says that it is longer than the whole file");
+    }
+    if (length > MOST_BYTES) {
+      throw new Fault("its footer says that it has " + length + " bytes, which none has");
+    }
+    return length;
+  }
+
+  /** The same, whatever it says; 0 when this is no end of a footer. */
   public static int byteSize(ByteBuffer tail) {
     ByteBuffer bytes = tail.duplicate().order(ByteOrder.LITTLE_ENDIAN);
     int end = bytes.limit();
@@ -103,12 +118,9 @@ public final class StoredFooter {
   public static StoredFooter verified(ByteBuffer file, long idHigh, long idLow) throws Fault {
     int size = file.limit();
     int tail = Math.min(TAIL_BYTES, size);
-    int length = byteSize(file.slice(size - tail, tail));
+    int length = byteSize(file.slice(size - tail, tail), size);
     if (length == 0) {
       throw new Fault("it has no checksums");
-    }
-    if (length > size) {
-      throw new Fault("its footer says that it is longer than the whole file");
     }
     StoredFooter footer = read(file.slice(size - length, length), size, idHigh, idLow);
     CRC32C crc = new CRC32C();

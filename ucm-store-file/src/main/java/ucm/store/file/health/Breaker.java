@@ -53,6 +53,7 @@ public abstract class Breaker {
   private final String store;
   private final String what;
   private final Counters counters;
+  private final int threshold;
 
   // Guarded by this; state, failures and refusal are read without it.
   private final boolean[] failed;
@@ -82,6 +83,7 @@ public abstract class Breaker {
     this.rules = rules;
     this.clock = clock;
     this.counters = counters;
+    this.threshold = Math.min(rules.failureThreshold(), rules.windowSize());
     this.failed = new boolean[rules.windowSize()];
   }
 
@@ -132,10 +134,11 @@ public abstract class Breaker {
   }
 
   private void record(@Nullable RuntimeException fault) {
-    StoreException opened;
+    StoreException opened = null;
     synchronized (this) {
-      boolean opens = rules.enabled() && state == State.CLOSED && count(fault != null);
-      opened = opens && fault != null ? open(fault) : null;
+      if (rules.enabled() && state == State.CLOSED && count(fault != null) && fault != null) {
+        opened = open(fault);
+      }
     }
     if (opened != null) {
       counters.trips.increment();
@@ -153,11 +156,7 @@ public abstract class Breaker {
     failures = count;
     failed[next] = failure;
     next = (next + 1) % failed.length;
-    return count >= threshold();
-  }
-
-  private int threshold() {
-    return Math.min(rules.failureThreshold(), rules.windowSize());
+    return count >= threshold;
   }
 
   private StoreException open(RuntimeException fault) {
@@ -172,7 +171,7 @@ public abstract class Breaker {
                 .formatted(
                     store,
                     what,
-                    threshold(),
+                    threshold,
                     rules.windowSize(),
                     fault.getMessage(),
                     seconds(rules.intervalNanos())),

@@ -147,24 +147,24 @@ public final class FileProbe implements Runnable {
   private int create() {
     // Each time: a link in its place would lead out of the directory.
     files.makeFolder(folder);
-    int fd = createOnce();
-    if (fd == FileOperations.ABSENT) {
-      throw new FileException("open", path, Errno.ENOENT);
-    }
-    return fd;
-  }
-
-  private int createOnce() {
     try {
-      return files.create(path);
+      return create(files, path);
     } catch (FileException e) {
       if (e.errno() != Errno.EEXIST) {
         throw e;
       }
       // Left by a probe that could not remove it.
       files.remove(path);
-      return files.create(path);
+      return create(files, path);
     }
+  }
+
+  private static int create(FileOperations files, NativePath path) {
+    int fd = files.create(path);
+    if (fd == FileOperations.ABSENT) {
+      throw new FileException("open", path, Errno.ENOENT);
+    }
+    return fd;
   }
 
   /**
@@ -203,10 +203,6 @@ public final class FileProbe implements Runnable {
   private static void direct(FileOperations files, IoQueue queue, String directory) {
     NativePath path = NativePath.of(directory).append(DIRECT_NAME);
     path.appendHex(ThreadLocalRandom.current().nextLong(), 16);
-    int fd = files.create(path);
-    if (fd < 0) {
-      throw new FileException("open", path, Errno.ENOENT);
-    }
-    compare(files, queue, fd, path, 0, true);
+    compare(files, queue, create(files, path), path, 0, true);
   }
 }

@@ -286,16 +286,19 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
    * before it asks whether the directory is down: one that goes down counts the workers there.
    */
   public void enter(int directory) {
-    beginOperation(directory, true);
+    begin(directory, true);
   }
 
-  private void beginOperation(int directory, boolean movesShards) {
+  private void begin(int directory, boolean movesShards) {
     if (rules.enabled()) {
       ownOperation.get().begin(directory, movesShards, clock);
     }
   }
 
-  /** The calling worker waits for something else than the file system, which is no fault of that. */
+  /**
+   * The calling worker waits for something else than the file system, which is no fault of that; or the calling
+   * thread is done with its look-ups.
+   */
   public void pause() {
     var _ = ownOperation.get().end();
   }
@@ -328,7 +331,7 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
       lookupMisses.increment();
       return false;
     }
-    beginOperation(directory, false);
+    begin(directory, false);
     return true;
   }
 
@@ -339,11 +342,6 @@ public final class Volumes implements FolderExecutor, AutoCloseable {
       lookupMisses.increment();
     }
     return hidden;
-  }
-
-  /** The calling thread is done with its look-ups. */
-  public void endLookup() {
-    pause();
   }
 
   /**

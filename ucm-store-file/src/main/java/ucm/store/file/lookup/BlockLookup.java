@@ -274,7 +274,7 @@ public final class BlockLookup implements AutoCloseable {
       LOG.error("{} failed to look up a block", files.paths.store(), e);
       return false;
     } finally {
-      volumes.endLookup();
+      volumes.pause();
     }
   }
 

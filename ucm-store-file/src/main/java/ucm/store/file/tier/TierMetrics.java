@@ -2,7 +2,6 @@ package ucm.store.file.tier;
 
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
-import ucm.store.file.config.KindMetrics;
 import ucm.store.file.config.StoreKind;
 
 /** What the upper of two tiers counts, beside what a store of files does. Thread-safe. */
@@ -19,7 +18,7 @@ record TierMetrics(
     StoreMetrics registry) {
 
   static TierMetrics of(StoreKind kind, StoreMetrics all) {
-    StoreMetrics metrics = new KindMetrics(kind, all);
+    StoreMetrics metrics = kind.metrics(all);
     return new TierMetrics(
         metrics.counter("tier_upper_load_shards", "Shards of loads that were here"),
         metrics.counter("tier_lower_load_shards", "Shards of loads that the next stage had"),
