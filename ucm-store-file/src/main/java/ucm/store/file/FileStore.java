@@ -200,15 +200,8 @@ public abstract class FileStore extends AbstractStore
     return task;
   }
 
-  /**
-   * Loads blocks from a stage to copy them to another. That is no use of them where the stage keeps files: they
-   * stay as cold as they are.
-   */
-  public static Task loadToCopy(Store from, Transfer transfer) {
-    return from instanceof FileStore files ? files.loadUnnoted(transfer) : from.load(transfer);
-  }
-
-  private Task loadUnnoted(Transfer transfer) {
+  /** Loads blocks to copy them to another stage. That is no use of them: they stay as cold as they are. */
+  public final Task loadToCopy(Transfer transfer) {
     return super.load(transfer);
   }
 

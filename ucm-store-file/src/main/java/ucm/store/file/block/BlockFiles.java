@@ -260,7 +260,7 @@ public final class BlockFiles {
     if (fd == FileOperations.ABSENT) {
       boolean made = operations.makeFolder(paths.folder(folder, directory, idHigh));
       if (made && durability == FileStoreConfig.Durability.FULL) {
-        operations.syncFolder(paths.inDirectory(folder, directory));
+        operations.syncFolder(paths.inDirectory(directory));
       }
       fd = operations.create(path);
     }

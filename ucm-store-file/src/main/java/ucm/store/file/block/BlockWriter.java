@@ -29,7 +29,7 @@ public final class BlockWriter implements FileTask.Mover {
 
   /** Has the next flush report a block. */
   public interface Failures {
-    void failed(long idHigh, long idLow, Throwable why);
+    void failed(long idHigh, long idLow, @Nullable Throwable why);
   }
 
   private final BlockFiles files;

@@ -97,8 +97,7 @@ public final class Quarantine {
     }
     String name = BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
     try {
-      operations.rename(
-          path, paths.inDirectory(new NativePath(), directory, BlockPaths.QUARANTINE, name));
+      operations.rename(path, paths.inDirectory(directory, BlockPaths.QUARANTINE, name));
     } catch (FileException e) {
       kept[directory].decrementAndGet();
       throw e;
@@ -108,7 +107,7 @@ public final class Quarantine {
 
   private boolean reserve(int directory) {
     AtomicInteger count = kept[directory];
-    NativePath folder = paths.inDirectory(new NativePath(), directory, BlockPaths.QUARANTINE);
+    NativePath folder = paths.inDirectory(directory, BlockPaths.QUARANTINE);
     // Each time: a link in its place would lead out of the directory.
     operations.makeFolder(folder);
     if (count.get() == NOT_COUNTED) {

@@ -125,8 +125,8 @@ public final class BlockPaths {
   }
 
   /** Names something directly in a directory, by parts joined with {@code /}. */
-  public NativePath inDirectory(NativePath into, int directory, String... parts) {
-    into.set(prefixes[directory]);
+  public NativePath inDirectory(int directory, String... parts) {
+    NativePath into = new NativePath().set(prefixes[directory]);
     for (int i = 0; i < parts.length; i++) {
       (i == 0 ? into : into.append('/')).append(parts[i]);
     }

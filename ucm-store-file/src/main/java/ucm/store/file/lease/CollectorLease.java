@@ -126,8 +126,8 @@ public final class CollectorLease implements AutoCloseable {
   }
 
   private boolean tryLock(int directory) {
-    files.makeFolder(paths.inDirectory(new NativePath(), directory, BlockPaths.GC));
-    NativePath path = paths.inDirectory(new NativePath(), directory, BlockPaths.GC, LOCK);
+    files.makeFolder(paths.inDirectory(directory, BlockPaths.GC));
+    NativePath path = paths.inDirectory(directory, BlockPaths.GC, LOCK);
     if (files.size(path) == FileOperations.OTHER_TYPE) {
       throw new FileException("open as a regular file", path, Errno.EINVAL);
     }

@@ -96,14 +96,14 @@ public final class DeadWriters {
   }
 
   private List<String> others(int directory) {
-    NativePath leases = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS);
+    NativePath leases = paths.inDirectory(directory, BlockPaths.WRITERS);
     return files.list(leases).stream()
         .filter(token -> TOKEN.matcher(token).matches() && !own[directory].owns(token))
         .toList();
   }
 
   private boolean bury(int directory, String token, Runnable step) {
-    NativePath lease = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS, token);
+    NativePath lease = paths.inDirectory(directory, BlockPaths.WRITERS, token);
     // What is no file is no lease: it is left alone.
     int fd = FileLock.open(files, lease);
     try (@Nullable FileLock lock = fd < 0 ? null : FileLock.take(files, fd, lease)) {
@@ -143,8 +143,7 @@ public final class DeadWriters {
     } else if (WriterLease.isOfThisBoot(token) || token.startsWith(FileProbe.PREFIX)) {
       return journal(fd, lease);
     }
-    List<String> all =
-        new ArrayList<>(files.list(paths.inDirectory(new NativePath(), directory, ".")));
+    List<String> all = new ArrayList<>(files.list(paths.inDirectory(directory, ".")));
     all.removeIf(name -> !BlockPaths.isFolderName(name));
     return all;
   }
@@ -167,8 +166,7 @@ public final class DeadWriters {
       }
       step.run();
       if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
-        removed +=
-            files.remove(paths.inDirectory(new NativePath(), directory, folder, name)) ? 1 : 0;
+        removed += files.remove(paths.inDirectory(directory, folder, name)) ? 1 : 0;
       }
     }
     return removed;
@@ -176,7 +174,7 @@ public final class DeadWriters {
 
   private List<String> names(int directory, String folder) {
     try {
-      return files.list(paths.inDirectory(new NativePath(), directory, folder));
+      return files.list(paths.inDirectory(directory, folder));
     } catch (FileException e) {
       if (e.errno() != Errno.ENOTDIR) {
         throw e;

@@ -113,7 +113,7 @@ public final class WriterLease {
   }
 
   private byte[] lease() {
-    files.makeFolder(paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS));
+    files.makeFolder(paths.inDirectory(directory, BlockPaths.WRITERS));
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       byte[] candidate = newToken().getBytes(StandardCharsets.US_ASCII);
       NativePath path = path(candidate);
@@ -162,7 +162,7 @@ public final class WriterLease {
   }
 
   private NativePath path(byte[] of) {
-    return paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS, text(of));
+    return paths.inDirectory(directory, BlockPaths.WRITERS, text(of));
   }
 
   private static String text(byte[] token) {

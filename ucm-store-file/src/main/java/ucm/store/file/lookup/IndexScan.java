@@ -76,7 +76,7 @@ public final class IndexScan {
     }
 
     boolean run() {
-      files.operations.list(paths.inDirectory(new NativePath(), directory, ".")).stream()
+      files.operations.list(paths.inDirectory(directory, ".")).stream()
           .filter(BlockPaths::isFolderName)
           .forEach(this::scan);
       if (bareFiles > 0 && files.acceptsUnverified) {
@@ -105,7 +105,7 @@ public final class IndexScan {
       }
       try {
         files.operations.forEachName(
-            paths.inDirectory(new NativePath(), directory, folder), name -> check(folder, name));
+            paths.inDirectory(directory, folder), name -> check(folder, name));
       } catch (FileException e) {
         if (e.errno() != Errno.ENOTDIR) {
           failed(e);

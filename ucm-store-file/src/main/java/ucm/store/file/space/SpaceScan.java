@@ -172,6 +172,6 @@ public final class SpaceScan {
   }
 
   private NativePath path(String name) {
-    return paths.inDirectory(new NativePath(), 0, BlockPaths.GC, name);
+    return paths.inDirectory(0, BlockPaths.GC, name);
   }
 }

@@ -214,9 +214,10 @@ final class LowerTier extends Breaker implements AutoCloseable {
     return call(() -> next.load(transfer));
   }
 
-  /** As {@link FileStore#loadToCopy}. */
+  /** As {@link FileStore#loadToCopy} where it keeps files; else a load as any other. */
   Task loadToCopy(Transfer transfer) {
-    return call(() -> FileStore.loadToCopy(next, transfer));
+    return call(
+        () -> next instanceof FileStore files ? files.loadToCopy(transfer) : next.load(transfer));
   }
 
   /** As {@link Store#dump}. */

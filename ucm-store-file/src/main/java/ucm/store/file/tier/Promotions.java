@@ -35,7 +35,6 @@ final class Promotions {
   private final LowerTier lower;
   private final TierMoves staging;
   private final int mostMoving;
-  private final int blockShards;
   private final TierMetrics metrics;
   // Blocks that were loaded once; null when all are admitted.
   private final @Nullable ConcurrentBlockSet seen;
@@ -50,17 +49,11 @@ final class Promotions {
 
   /** Has kept nothing yet. */
   Promotions(
-      Store upper,
-      LowerTier lower,
-      TierMoves staging,
-      int blockShards,
-      boolean admitsAll,
-      TierMetrics metrics) {
+      Store upper, LowerTier lower, TierMoves staging, boolean admitsAll, TierMetrics metrics) {
     this.mostMoving = Math.min(MOST_MOVING, staging.blocks());
     this.upper = upper;
     this.lower = lower;
     this.staging = staging;
-    this.blockShards = blockShards;
     this.metrics = metrics;
     seen = admitsAll ? null : new ConcurrentBlockSet(LowerTier.REMEMBERED_BLOCKS);
   }
@@ -101,7 +94,7 @@ final class Promotions {
     if (!isFailing && waiting.size() < MOST_WAITING) {
       var _ = waiting.add(id);
     } else if (!waiting.contains(id)) {
-      metrics.unpromotedShards().add(blockShards);
+      metrics.unpromotedShards.add(staging.blockShards());
     }
   }
 
@@ -174,16 +167,16 @@ final class Promotions {
       return;
     }
     // Does not wait, as no more are moving than it has room for.
-    staging.move(id, lower::loadToCopy, upper::dump, (isMoved, why) -> ended(from, isMoved, why));
+    staging.move(id, (isMoved, why) -> ended(from, isMoved, why));
   }
 
   private synchronized void ended(long from, boolean isMoved, @Nullable RuntimeException why) {
-    (isMoved ? metrics.promotedShards() : metrics.unpromotedShards()).add(blockShards);
+    (isMoved ? metrics.promotedShards : metrics.unpromotedShards).add(staging.blockShards());
     long now = System.nanoTime();
     hasFailed = why != null;
     restsUntil = now + (hasFailed ? AFTER_FAILURE_NANOS : (long) ((now - from) * REST));
     if (hasFailed) {
-      metrics.unpromotedShards().add((long) waiting.size() * blockShards);
+      metrics.unpromotedShards.add((long) waiting.size() * staging.blockShards());
       waiting.clear();
     }
     moving--;

@@ -35,11 +35,25 @@ final class TierMoves {
   }
 
   private final BlockLayout layout;
+  private final Function<Transfer, Task> load;
+  private final Function<Transfer, Task> dump;
   private final FreeSlots slots;
 
-  /** Has room for so many bytes, and for a block at least. */
-  TierMoves(BlockLayout layout, long bytes) {
+  /**
+   * Has room for so many bytes, and for a block at least.
+   *
+   * @param load from one tier, such that it is no use of the block: see {@link
+   *     ucm.store.file.FileStore#loadToCopy}
+   * @param dump to the other
+   */
+  TierMoves(
+      BlockLayout layout,
+      long bytes,
+      Function<Transfer, Task> load,
+      Function<Transfer, Task> dump) {
     this.layout = layout;
+    this.load = load;
+    this.dump = dump;
     long stride = SlotMemory.stride(layout.shardSize());
     int count = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
     slots = new FreeSlots(MemoryRegion.host(HugeMemory.lazy(count * stride)), stride, count);
@@ -47,17 +61,19 @@ final class TierMoves {
 
   /** How many blocks it has room for. */
   int blocks() {
-    return slots.size() / layout.shardCount();
+    return slots.size() / blockShards();
+  }
+
+  /** How many shards a block has. */
+  int blockShards() {
+    return layout.shardCount();
   }
 
   /**
    * Loads a block from one tier, which verifies it, and dumps it to the other. Waits for slots, and for nothing
    * else.
-   *
-   * @param load such that it is no use of the block, see {@link ucm.store.file.FileStore#loadToCopy}
    */
-  void move(BlockIds id, Function<Transfer, Task> load, Function<Transfer, Task> dump, End end)
-      throws InterruptedException {
+  void move(BlockIds id, End end) throws InterruptedException {
     int[] taken = slots.await(layout.shardCount());
     End last =
         (isMoved, why) -> {

@@ -18,8 +18,7 @@ import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreException;
-import ucm.api.StoreMetrics;
-import ucm.store.file.FileStore;
+import ucm.store.file.block.BlockWriter.Failures;
 
 /**
  * Writes blocks of the upper tier to the lower one in the background, as many at a time as there is staging
@@ -30,11 +29,6 @@ import ucm.store.file.FileStore;
  * before it removes a block. Thread-safe.
  */
 final class TierWrites {
-
-  /** Told of a block that could not be written. */
-  interface Failures {
-    void failed(long idHigh, long idLow, @Nullable Throwable why);
-  }
 
   private static final Logger LOG = LoggerFactory.getLogger(TierWrites.class);
   // More are left to the collector.
@@ -74,10 +68,9 @@ final class TierWrites {
     this.metrics = metrics;
     this.failures = failures;
     this.untold = untold;
-    StoreMetrics gauges = metrics.registry();
-    gauges.gauge(
+    metrics.registry.gauge(
         "tier_write_pending_blocks", "Blocks on their way to the next stage", this::pending);
-    gauges.gauge(
+    metrics.registry.gauge(
         "tier_unwritten_blocks",
         "Blocks that could not be written to the next stage and wait for it",
         this::unwritten);
@@ -102,11 +95,7 @@ final class TierWrites {
 
   private void move(BlockIds id) throws InterruptedException {
     try {
-      staging.move(
-          id,
-          transfer -> FileStore.loadToCopy(upper, transfer),
-          lower::dump,
-          (isMoved, why) -> moved(id, isMoved, why));
+      staging.move(id, (isMoved, why) -> moved(id, isMoved, why));
     } catch (InterruptedException e) {
       again(id);
       throw e;
@@ -119,7 +108,7 @@ final class TierWrites {
       return;
     }
     if (isMoved) {
-      metrics.writtenBlocks().increment();
+      metrics.writtenBlocks.increment();
     }
     ended(id, why);
   }
@@ -231,7 +220,7 @@ final class TierWrites {
     if (there.cardinality() < ids.size() && lower.refusal() == null && !isClosed()) {
       Tiers.addMore(ids, there, missing -> lookupWritten(missing, nanos));
     }
-    metrics.keptBlocks().add(ids.size() - there.cardinality());
+    metrics.keptBlocks.add(ids.size() - there.cardinality());
     return there;
   }
 
@@ -292,7 +281,7 @@ final class TierWrites {
   /** A block was written, or is not to be; or it could not be, and why. */
   private void ended(BlockIds id, @Nullable Throwable why) {
     if (why != null) {
-      metrics.writeFailedBlocks().increment();
+      metrics.writeFailedBlocks.increment();
       // Before a flush that waits for the block goes on.
       failures.failed(id.high(0), id.low(0), why);
     }

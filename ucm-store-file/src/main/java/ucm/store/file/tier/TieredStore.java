@@ -142,7 +142,7 @@ public abstract class TieredStore extends AbstractStore
       return;
     }
     TierConfig known = Objects.requireNonNull(config);
-    TierMetrics metrics = TierMetrics.of(kind, context.metrics());
+    TierMetrics metrics = new TierMetrics(kind, context.metrics());
     long timeoutNanos = timeout().toNanos();
     FileStoreConfig.Health rules = known.files().health();
     LowerTier lower =
@@ -150,27 +150,16 @@ public abstract class TieredStore extends AbstractStore
             kind,
             stage,
             rules,
-            rules.enabled() ? metrics.registry() : StoreMetrics.NONE,
+            rules.enabled() ? metrics.registry : StoreMetrics.NONE,
             context.nanoClock(),
             newWorkers("tier-lookup", LOOKUP_THREADS),
             timeoutNanos);
     long half = known.stagingBytes() / 2;
+    TierMoves down = new TierMoves(layout(), half, files::loadToCopy, lower::dump);
     TierWrites writes =
-        new TierWrites(
-            files,
-            lower,
-            new TierMoves(layout(), half),
-            metrics,
-            this::dumpFailed,
-            this::flushFailed);
-    Promotions promotions =
-        new Promotions(
-            files,
-            lower,
-            new TierMoves(layout(), half),
-            layout().shardCount(),
-            known.admitsAll(),
-            metrics);
+        new TierWrites(files, lower, down, metrics, this::dumpFailed, this::flushFailed);
+    TierMoves up = new TierMoves(layout(), half, lower::loadToCopy, files::dump);
+    Promotions promotions = new Promotions(files, lower, up, known.admitsAll(), metrics);
     files.openGuarded(context, ids -> writes.mayGo(ids, timeoutNanos / 2));
     tiers =
         new Tiers(

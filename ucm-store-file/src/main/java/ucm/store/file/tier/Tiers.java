@@ -73,7 +73,7 @@ record Tiers(
     ShardListener listener =
         (_, shard, outcome) -> {
           if (outcome == ShardOutcome.OK) {
-            metrics.upperLoadShards().increment();
+            metrics.upperLoadShards.increment();
             task.ok(shards[shard]);
           }
         };
@@ -97,7 +97,7 @@ record Tiers(
   private void loadFromLower(TransferTask task, int... shards) {
     StoreException refusal = lower.refusal();
     if (refusal != null) {
-      metrics.refusedShards().add(shards.length);
+      metrics.refusedShards.add(shards.length);
       end(task, shards, ShardOutcome.REFUSED, refusal);
       return;
     }
@@ -110,7 +110,7 @@ record Tiers(
         (_, shard, outcome) -> {
           lower.answered();
           if (outcome == ShardOutcome.OK) {
-            metrics.lowerLoadShards().increment();
+            metrics.lowerLoadShards.increment();
             task.ok(shards[shard]);
           }
         };
@@ -174,14 +174,14 @@ record Tiers(
 
   private void divert(TransferTask task, TransferResult above, int... shards) {
     if (lower.refusal() != null || isPast(task)) {
-      metrics.refusedShards().add(shards.length);
+      metrics.refusedShards.add(shards.length);
       for (int shard : shards) {
         ShardOutcome outcome = above.outcome(shard);
         task.end(shard, outcome == ShardOutcome.OK ? ShardOutcome.FAILED : outcome, above.cause());
       }
       return;
     }
-    metrics.divertedShards().add(shards.length);
+    metrics.divertedShards.add(shards.length);
     BlockIds ids = task.transfer().ids();
     start(
         task,

@@ -47,10 +47,10 @@ final class PromotionsTest {
       new Promotions(
           upper,
           lower,
-          new TierMoves(SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize()),
-          SmallSpace.LAYOUT.shardCount(),
+          new TierMoves(
+              SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize(), lower::loadToCopy, upper::dump),
           true,
-          TierMetrics.of(LocalFileStore.KIND, metrics));
+          new TierMetrics(LocalFileStore.KIND, metrics));
   private final Thread thread = new Thread(promotions::run, "test-keep");
 
   /** Its dumps end when a test says so. */
