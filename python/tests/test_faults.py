@@ -2,7 +2,9 @@
 
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -359,3 +361,32 @@ def test_the_doctor_tells_what_is_missing(own_daemon, tmp_path):
     code, found = ask(str(tmp_path / "none.sock"), UCM_HOME="/none", PATH="/none")
     assert (code, found["daemon"]["state"]) == (1, "failed")
     assert "UCM_HOME" in found["daemon"]["advice"]
+
+
+def test_a_daemon_without_descriptors_for_more_clients_goes_on_and_admits_them_later(own_daemon):
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
+    prompt = list(range(100))
+    engine.add("stored", prompt)
+    engine.run()
+    settle(own_daemon)
+    pid = own_daemon.process.pid
+    _, most = limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, most))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(own_daemon.socket)
+        deadline = time.monotonic() + 60
+        while "clients wait at" not in own_daemon.log():
+            assert own_daemon.process.poll() is None and time.monotonic() < deadline, own_daemon.log()
+            time.sleep(0.01)
+        assert engine.ranks[0].connector._worker._link.connected
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        client.settimeout(60)
+        token = read_token(own_daemon.socket)
+        hello = protocol.hello(token, protocol.OBSERVER, os.getpid(), "waited")
+        client.sendall(hello.frame(protocol.HELLO, 1))
+        assert client.recv(8)[4:6] == protocol.WELCOME.to_bytes(2, "little")
+    before = engine.hits
+    engine.add("found", prompt)
+    engine.run()
+    assert engine.hits > before and own_daemon.log().count("clients wait at") == 1
+    engine.close()

@@ -33,6 +33,7 @@ public final class UcmServer implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(UcmServer.class);
   private static final Duration SWEEP = Duration.ofSeconds(1);
+  private static final Duration ACCEPT_PAUSE = Duration.ofMillis(100);
   private static final int BOOT_ID_BYTES = 16;
 
   private final ServerDirectory directory;
@@ -124,18 +125,38 @@ public final class UcmServer implements AutoCloseable {
   }
 
   private void accept() {
+    IOException before = null;
     try {
-      while (true) {
-        SocketChannel channel = listener.accept();
-        Connection connection = new Connection(this, channel);
-        connections.add(connection);
-        Thread.ofPlatform().daemon().name("ucm-serve-client-", 0).start(connection);
-      }
+      do {
+        IOException fault = admit();
+        if (fault != null && before == null) {
+          LOG.warn(
+              "clients wait at {}, as none can be admitted now: {}; with too many open files, raise"
+                  + " their limit (ulimit -n, or LimitNOFILE= of the unit)",
+              directory.socket(),
+              fault.toString());
+        }
+        before = fault;
+      } while (before == null || !ended.await(ACCEPT_PAUSE.toMillis(), TimeUnit.MILLISECONDS));
     } catch (ClosedChannelException e) {
       // The daemon ends.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Waits for a client and admits it; says why that is not possible now, as for want of descriptors. */
+  private @Nullable IOException admit() throws ClosedChannelException {
+    try {
+      SocketChannel channel = listener.accept();
+      Connection connection = new Connection(this, channel);
+      connections.add(connection);
+      Thread.ofPlatform().daemon().name("ucm-serve-client-", 0).start(connection);
+      return null;
+    } catch (ClosedChannelException e) {
+      throw e;
     } catch (IOException e) {
-      LOG.error("no more clients are admitted at {}: {}", directory.socket(), e.toString());
-      ended.countDown();
+      return e;
     }
   }
 
