@@ -52,7 +52,7 @@ def daemon(tmp_path):
     found.stop()
 
 
-@pytest.fixture(params=["direct", "layerwise", "in place"])
+@pytest.fixture(params=["direct", "layerwise", pytest.param("in place", marks=pytest.mark.newest)])
 def mode(request, daemon):
     """All ways to load and save; in place, what is in the daemon's memory is read there."""
     pipeline = "Cache|Posix" if request.param == "in place" else "Posix"

@@ -68,11 +68,13 @@ def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, v1)
     assert "SGLang does not say" not in run.log() and "UCM: connected to the daemon" in run.log()
     assert cached(second) == full_pages(WANTED)
     equal(second, expected)
-    for restart in (daemon.restart, lambda: None):
-        restart()
-        found = sglang(once, extra).result()
-        assert cached(found) == full_pages(WANTED)
-        equal(found, expected)
+    daemon.restart()
+    found = sglang(once, extra).result()
+    assert cached(found) == full_pages(WANTED)
+    equal(found, expected)
+    if not v1:
+        # Damage is the daemon's to find, whatever asks it.
+        return
     daemon.stop()
     damage(files(daemon)[PAGES // 2])
     daemon.start()

@@ -6,6 +6,12 @@ from vllm_engine import cached, difference, forget, full_blocks, generate, promp
 
 WANTED = prompts()
 _references = {}
+
+
+def newest(mode):
+    return pytest.param(mode, marks=pytest.mark.newest)
+
+
 # Since vLLM 0.15 both modes save alike.
 DIRECT_FIRST = pytest.mark.parametrize(
     "mode", ["direct", pytest.param("layerwise", marks=pytest.mark.full)], indirect=True
@@ -153,6 +159,7 @@ def test_requests_that_are_given_up(engine, daemon, mode, reference):
 
 
 @pytest.mark.short
+@pytest.mark.parametrize("mode", ["direct", newest("layerwise"), newest("in place")], indirect=True)
 def test_the_daemon_is_killed_under_load(engine, daemon, mode, reference):
     def killed(llm, tell, hear):
         rounds = [generate(llm, WANTED)]

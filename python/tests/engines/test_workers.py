@@ -36,7 +36,8 @@ def stores(llm, tell, hear):
 @pytest.mark.parametrize("layerwise", ["false", pytest.param("true", marks=pytest.mark.full)])
 def test_two_ranks_and_one_that_is_killed(engine, daemon, layerwise):
     daemon.write_yaml("Posix", f"use_layerwise: {layerwise}\n")
-    expected = engine(once, **TWO).result()
+    # Sums of two ranks differ from those of one by less than what is compared.
+    expected = engine(once).result()
     killed = engine(stores, daemon, **TWO)
     killed.receive()
     os.kill(killed.children()[-1], signal.SIGKILL)

@@ -21,6 +21,6 @@ class VllmServeIT {
   @ParameterizedTest
   @ValueSource(strings = {"0.17.1", "0.11.0"})
   void otherVersionsInShort(String version) throws Exception {
-    EngineTests.run(folder, "vllm", version, "short");
+    EngineTests.run(folder, "vllm", version, "short and not newest");
   }
 }
