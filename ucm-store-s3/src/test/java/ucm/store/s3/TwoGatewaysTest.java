@@ -14,11 +14,10 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.StoreContract;
 import ucm.testkit.StoreFixture;
 
 /** Two of versitygw over one folder. */
-final class TwoGatewaysTest extends StoreContract {
+final class TwoGatewaysTest {
 
   @TempDir private static Path folder;
   @AutoClose private static VersityGateway one;
@@ -29,16 +28,6 @@ final class TwoGatewaysTest extends StoreContract {
     VersityGateway.require();
     one = VersityGateway.start(folder);
     other = VersityGateway.start(folder);
-  }
-
-  @Override
-  protected Store newStore() {
-    return new S3Store();
-  }
-
-  @Override
-  protected Map<String, Object> settings(BlockLayout layout, Path directory) {
-    return settings(one.endpoint() + "," + other.endpoint(), ObjectServer.prefix(directory));
   }
 
   private static Map<String, Object> settings(String endpoints, String prefix) {
