@@ -79,6 +79,9 @@ class OutputIT {
     forced[convert.length] = "--force";
     assertThat(UcmProcess.run(forced).exitCode()).isZero();
     assertThat(mine).content().contains("hf3fs", "Ds3fs");
+    UcmProcess.Ended check = UcmProcess.run("config", "check", mine);
+    assertThat(check.exitCode()).as(check.all()).isZero();
+    assertThat(check.out()).contains("0 errors, 0 warnings");
   }
 
   @ParameterizedTest

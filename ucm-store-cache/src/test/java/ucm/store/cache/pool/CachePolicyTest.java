@@ -20,14 +20,6 @@ final class CachePolicyTest {
   private static final int BLOCKS = 16;
 
   @Test
-  void lruEvictsInTheOrderOfTheLastUse() {
-    Blocks blocks = new Blocks(CachePolicy.LRU, 4);
-    blocks.ask(1, 2, 3, 4, 1, 3);
-    blocks.ask(5, 6);
-    assertThat(blocks.present).containsExactlyInAnyOrder(1L, 3L, 5L, 6L);
-  }
-
-  @Test
   void lruMeetsItsModel() {
     Blocks blocks = new Blocks(CachePolicy.LRU, BLOCKS);
     SequencedSet<Long> model = new LinkedHashSet<>();

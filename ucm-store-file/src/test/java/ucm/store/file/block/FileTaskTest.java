@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
@@ -13,43 +16,30 @@ final class FileTaskTest {
 
   private static final BlockLayout FOUR = BlockLayout.uniform(1, 8, 32);
 
-  @Test
-  void areWholeBlocks() {
-    assertThat(cut(FOUR, 1, 1, 1, 1, 2, 2, 2, 2)).containsExactly("0-4", "4-8");
+  @ParameterizedTest
+  @CsvSource({
+    "'', ''",
+    "1 1 1 1 2 2 2 2, 0-4 4-8",
+    "1 2 3, 0-1 1-2 2-3",
+    "1 1 1 2 2 2 3, 0-3 3-6 6-7",
+    "1 2 2 3 4 4 4, 0-1 1-3 3-4 4-7",
+    "1 1 1 1 1 2, 0-4 4-5 5-6"
+  })
+  void areOfABlockAtMost(String blocks, String groups) {
+    assertThat(cut(FOUR, numbers(blocks))).hasToString("[" + groups.replace(" ", ", ") + "]");
   }
 
-  @Test
-  void areOneShardEachOfManyBlocks() {
-    assertThat(cut(FOUR, 1, 2, 3)).containsExactly("0-1", "1-2", "2-3");
-  }
-
-  @Test
-  void endWithAShorterOne() {
-    assertThat(cut(FOUR, 1, 1, 1, 2, 2, 2, 3)).containsExactly("0-3", "3-6", "6-7");
-  }
-
-  @Test
-  void areOfAnySizes() {
-    assertThat(cut(FOUR, 1, 2, 2, 3, 4, 4, 4)).containsExactly("0-1", "1-3", "3-4", "4-7");
-    assertThat(cut(FOUR, 1, 1, 2, 3, 3)).containsExactly("0-2", "2-3", "3-5");
-    assertThat(cut(FOUR, 1, 1, 2, 2, 2)).containsExactly("0-2", "2-5");
-  }
-
-  @Test
-  void areNoLongerThanABlock() {
-    assertThat(cut(FOUR, 1, 1, 1, 1, 1, 1)).containsExactly("0-4", "4-6");
-    assertThat(cut(FOUR, 1, 1, 1, 1, 1, 2)).containsExactly("0-4", "4-5", "5-6");
+  private static int[] numbers(String text) {
+    return Stream.of(text.split(" "))
+        .filter(it -> !it.isEmpty())
+        .mapToInt(Integer::parseInt)
+        .toArray();
   }
 
   @Test
   void areNoLongerThanAWorkerShouldTake() {
     BlockLayout large = BlockLayout.uniform(1, 2L << 20, 8L << 20);
     assertThat(cut(large, 1, 1, 1, 1, 2, 2, 2)).containsExactly("0-2", "2-4", "4-6", "6-7");
-  }
-
-  @Test
-  void areNoneOfNothing() {
-    assertThat(cut(FOUR)).isEmpty();
   }
 
   @Test
