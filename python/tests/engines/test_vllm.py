@@ -92,6 +92,9 @@ def preempted(llm, tell, hear):
     return len(seen), first, generate(llm, WANTED, tokens=200)
 
 
+@pytest.mark.parametrize(
+    "mode", ["direct", "layerwise", pytest.param("in place", marks=pytest.mark.full)], indirect=True
+)
 def test_preempted_requests(engine, daemon, mode, reference):
     small = {"num_gpu_blocks_override": 32, "max_model_len": 2048}
     expected = reference(preempted, **small)
