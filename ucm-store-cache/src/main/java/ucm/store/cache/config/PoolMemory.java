@@ -104,7 +104,12 @@ public final class PoolMemory implements SlotMemory {
     return memory;
   }
 
-  private static void requireRoom(CacheConfig config, long bytes) {
+  /**
+   * Refuses what there is no memory for.
+   *
+   * @throws StoreException when there are not so many bytes
+   */
+  public static void requireRoom(CacheConfig config, long bytes) {
     long available = new HostMemory(Path.of("/")).available();
     if (bytes > available) {
       throw new StoreException(

@@ -62,7 +62,10 @@ final class CachePool {
       PoolBudget.Share share =
           new PoolBudget.Share(
               config.capacityBytes(), config.stride(), config.layout().shardCount());
-      return PoolBudget.OF_PROCESS.join(share, first -> create(config, first, evictions));
+      return PoolBudget.OF_PROCESS.join(
+          share,
+          bytes -> PoolMemory.requireRoom(config, bytes),
+          first -> create(config, first, evictions));
     }
     if (!config.shared()) {
       return create(null, config, PoolMemory.of(config, next), evictions);

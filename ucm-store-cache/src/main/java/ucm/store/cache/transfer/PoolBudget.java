@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.IntFunction;
+import java.util.function.LongConsumer;
 
 /**
  * Memory that pools divide: the most that one of them may have is what all have together. Each has as many
@@ -33,7 +34,11 @@ final class PoolBudget {
     }
   }
 
-  private record Member(Share share, CachePool pool) {}
+  private record Member(Share share, CachePool pool) {
+    long surplusBytes(long blocks) {
+      return Math.max(0, pool.slots.limit() - share.slots(blocks)) * share.slotBytes;
+    }
+  }
 
   // Guarded by this.
   private final List<Member> members = new ArrayList<>();
@@ -41,12 +46,16 @@ final class PoolBudget {
   /**
    * Makes a pool, when the others have made room for it.
    *
+   * @param check is given how many bytes it takes at first beyond those that the others give; throws when there
+   *     are not so many, so that the others lose no blocks for a pool that cannot be made
    * @param maker is given how many slots it may use at first
    */
-  synchronized CachePool join(Share share, IntFunction<CachePool> maker) {
+  synchronized CachePool join(Share share, LongConsumer check, IntFunction<CachePool> maker) {
     List<Share> all = new ArrayList<>(members.stream().map(Member::share).toList());
     all.add(share);
     long blocks = blocks(all);
+    long given = members.stream().mapToLong(member -> member.surplusBytes(blocks)).sum();
+    check.accept(share.slots(blocks) * share.slotBytes - given);
     apply(blocks);
     try {
       CachePool pool = maker.apply(share.slots(blocks));

@@ -1,6 +1,8 @@
 package ucm.store.cache.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.fail;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -14,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.fixture.HeldNext;
@@ -64,6 +67,42 @@ final class DividedPoolTest {
     assertThat(first.pool().limit()).isEqualTo(alone);
     fill(first, layout(1));
     assertThat(first.pool().inUse()).isEqualTo(alone);
+  }
+
+  /** An engine for whose pool there is no memory asks again and again. */
+  @Test
+  void nothingIsLostForAPoolThatCannotBeMade() throws InterruptedException {
+    TestCache first = store(layout(1), "host", true);
+    fill(first, layout(1));
+    int before = first.pool().inUse();
+    long capacity = before * PAGE;
+    List<Long> asked = new ArrayList<>();
+    assertThatThrownBy(
+            () ->
+                PoolBudget.OF_PROCESS.join(
+                    new PoolBudget.Share(2 * capacity, PAGE, 1),
+                    bytes -> {
+                      asked.add(bytes);
+                      throw new StoreException("no room");
+                    },
+                    _ -> fail("it is not made")))
+        .hasMessage("no room");
+    // Each of the two had as many blocks as the first one has alone.
+    assertThat(asked).containsExactly(capacity);
+    assertThat(first.pool().inUse()).isEqualTo(before).isEqualTo(first.pool().limit());
+    assertThatThrownBy(
+            () ->
+                PoolBudget.OF_PROCESS.join(
+                    new PoolBudget.Share(capacity, PAGE, 1),
+                    bytes -> {
+                      asked.add(bytes);
+                      throw new StoreException("no room");
+                    },
+                    _ -> fail("it is not made")))
+        .hasMessage("no room");
+    // The first one would give as many as that one takes.
+    assertThat(asked).containsExactly(capacity, 0L);
+    assertThat(first.pool().inUse()).isEqualTo(before);
   }
 
   @Test
