@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
@@ -34,15 +35,102 @@ final class RingMover {
 
   private static final long RETRY_NANOS = 10_000_000;
 
+  // Most parts of a round.
+  private static final int MAX_PARTS = 64;
+
+  // In place of an offset in the staging memory: the part is not copied.
+  private static final long NOT_STAGED = -1;
+
+  /**
+   * A vector of memory to be read or written, in rounds of several parts, each of which is one request to
+   * 3FS. A part is either a stretch of memory that 3FS maps anyway, or several neighbours that are copied
+   * through staging memory. Made once and used over and over by its {@link RingMover}.
+   */
+  static final class Request {
+
+    final int number;
+    final RingMover mover;
+
+    // The parts of the round.
+    final long[] lengths = new long[MAX_PARTS];
+    final long[] addresses = new long[MAX_PARTS];
+    final long[] staged = new long[MAX_PARTS];
+    final long[] results = new long[MAX_PARTS];
+    int parts;
+
+    // What is left to be moved; null when it is no longer waited for.
+    @Nullable IoVector memory;
+    @Nullable NativePath path;
+    int fd;
+    // Where in the file the round starts, in bytes.
+    long offset;
+    // Bytes moved by earlier rounds.
+    long moved;
+    // Requests to 3FS that have not ended, and one while more of them are being made.
+    int underWay;
+    // Its offset in the staging memory, or -1.
+    int slot = -1;
+    // Some part names memory of the caller.
+    boolean isDirect;
+    boolean isDone;
+    // When to give up, by System.nanoTime.
+    long deadlineNanos;
+    // What failed first, or null.
+    @Nullable String failedCall;
+    int errno;
+
+    Request(RingMover mover, int number) {
+      this.mover = mover;
+      this.number = number;
+    }
+
+    void begin(int file, NativePath name, IoVector vector, long at, long deadline) {
+      fd = file;
+      path = name;
+      memory = vector;
+      offset = at;
+      deadlineNanos = deadline;
+      parts = 0;
+      moved = 0;
+      underWay = 0;
+      isDirect = false;
+      isDone = vector.byteSize() == 0;
+      failedCall = null;
+      errno = 0;
+    }
+
+    void addPart(long address, long length, long stagedAt) {
+      addresses[parts] = address;
+      lengths[parts] = length;
+      staged[parts] = stagedAt;
+      results[parts] = 0;
+      parts++;
+    }
+
+    /** Records a failure; the first one counts. */
+    void fail(String call, int error) {
+      if (failedCall == null) {
+        failedCall = call;
+        errno = error;
+      }
+    }
+
+    /** Drops what the caller handed in. */
+    void clear() {
+      memory = null;
+      path = null;
+    }
+  }
+
   private final Mount mount;
   private final boolean isRead;
   private final Ring ring;
   private final StagingMemory.Part slots;
 
-  private final RingRequest[] requests;
-  private final ArrayDeque<RingRequest> free;
+  private final Request[] requests;
+  private final ArrayDeque<Request> free;
   // Those that have to ask for the rest.
-  private final ArrayDeque<RingRequest> unfinished = new ArrayDeque<>();
+  private final ArrayDeque<Request> unfinished = new ArrayDeque<>();
 
   /** Makes its ring; the part of the staging memory is its own from then on. */
   RingMover(Mount mount, boolean isRead, RingSettings settings, StagingMemory.Part part) {
@@ -50,8 +138,8 @@ final class RingMover {
     this.isRead = isRead;
     this.slots = part;
     this.ring = new Ring(this, mount.point(), isRead, settings);
-    requests = new RingRequest[settings.vectors()];
-    Arrays.setAll(requests, i -> new RingRequest(this, i));
+    requests = new Request[settings.vectors()];
+    Arrays.setAll(requests, i -> new Request(this, i));
     free = new ArrayDeque<>(List.of(requests));
   }
 
@@ -60,11 +148,11 @@ final class RingMover {
    *
    * @throws FileException when earlier ones hold all slots until the deadline
    */
-  RingRequest begin(int fd, NativePath path, IoVector memory, long offset, long deadline) {
+  Request begin(int fd, NativePath path, IoVector memory, long offset, long deadline) {
     while (free.isEmpty()) {
       awaitSome(path, deadline);
     }
-    RingRequest request = free.pop();
+    Request request = free.pop();
     request.begin(fd, path, memory, offset, deadline);
     if (!request.isDone) {
       nextRound(request);
@@ -78,7 +166,7 @@ final class RingMover {
    * @return bytes moved
    * @throws FileException when it failed, or 3FS has not answered in time
    */
-  long await(RingRequest request) {
+  long await(Request request) {
     NativePath path = Objects.requireNonNull(request.path);
     while (!request.isDone) {
       if (!unfinished.isEmpty()) {
@@ -94,13 +182,13 @@ final class RingMover {
   }
 
   /** Takes back the slot of a request that is done. */
-  void release(RingRequest request) {
+  void release(Request request) {
     request.clear();
     free.push(request);
   }
 
   /** Waits until nothing of a request is under way, or gives it up. Does not throw. */
-  void drop(RingRequest request) {
+  void drop(Request request) {
     unfinished.remove(request);
     NativePath path = Objects.requireNonNull(request.path);
     while (request.underWay > 0) {
@@ -130,7 +218,7 @@ final class RingMover {
   }
 
   /** Asks for as much of what is left of a request as goes into one round. */
-  private void nextRound(RingRequest request) {
+  private void nextRound(Request request) {
     // One for this method, so that the round does not end before all of it is asked for.
     request.underWay++;
     try {
@@ -147,7 +235,7 @@ final class RingMover {
     }
   }
 
-  private void plan(RingRequest request) {
+  private void plan(Request request) {
     IoVector memory = Objects.requireNonNull(request.memory);
     request.parts = 0;
     long done = 0;
@@ -156,10 +244,10 @@ final class RingMover {
       long address = memory.address(i);
       long length = memory.length(i);
       if (length >= MIN_DIRECT_BYTES && mount.isOffered(address, length)) {
-        if (request.parts == RingRequest.MAX_PARTS) {
+        if (request.parts == MAX_PARTS) {
           return;
         }
-        request.addPart(address, length, RingRequest.NOT_STAGED);
+        request.addPart(address, length, NOT_STAGED);
         request.isDirect = true;
         mount.directBytes.add(length);
       } else {
@@ -180,14 +268,14 @@ final class RingMover {
    * @param used bytes of the slot that are taken
    * @return how many fit
    */
-  private long stage(RingRequest request, long from, long length, long used) {
+  private long stage(Request request, long from, long length, long used) {
     if (request.slot < 0) {
       takeSlot(request);
     }
     long staged = Math.min(length, slots.slotBytes - used);
     int last = request.parts - 1;
-    boolean extendsLast = last >= 0 && request.staged[last] != RingRequest.NOT_STAGED;
-    if (staged == 0 || (!extendsLast && request.parts == RingRequest.MAX_PARTS)) {
+    boolean extendsLast = last >= 0 && request.staged[last] != NOT_STAGED;
+    if (staged == 0 || (!extendsLast && request.parts == MAX_PARTS)) {
       return 0;
     }
     long at = slots.offset(request.slot) + used;
@@ -203,16 +291,16 @@ final class RingMover {
     return staged;
   }
 
-  private void takeSlot(RingRequest request) {
+  private void takeSlot(Request request) {
     for (request.slot = slots.take(); request.slot < 0; request.slot = slots.take()) {
       awaitSome(Objects.requireNonNull(request.path), request.deadlineNanos);
     }
   }
 
-  private void prepare(RingRequest request, int part, long at) {
+  private void prepare(Request request, int part, long at) {
     MemorySegment memory =
-        request.staged[part] == RingRequest.NOT_STAGED ? mount.offeredHandle() : slots.iov.handle;
-    long userdata = (long) request.number * RingRequest.MAX_PARTS + part;
+        request.staged[part] == NOT_STAGED ? mount.offeredHandle() : slots.iov.handle;
+    long userdata = (long) request.number * MAX_PARTS + part;
     long address = request.addresses[part];
     long length = request.lengths[part];
     // First, as it may end any time from when it is prepared.
@@ -242,20 +330,20 @@ final class RingMover {
    * @param isRepetition whether it was added by {@link #repeated}
    */
   void ended(long userdata, long result, boolean isRepetition) {
-    RingRequest request = request(userdata);
+    Request request = request(userdata);
     if (!isRepetition && result < 0) {
       request.fail(isRead ? "USRBIO read of" : "USRBIO write of", (int) -result);
     } else if (!isRepetition) {
-      request.results[(int) (userdata % RingRequest.MAX_PARTS)] = result;
+      request.results[(int) (userdata % MAX_PARTS)] = result;
     }
     oneEnded(request);
   }
 
-  private RingRequest request(long userdata) {
-    return requests[(int) (userdata / RingRequest.MAX_PARTS)];
+  private Request request(long userdata) {
+    return requests[(int) (userdata / MAX_PARTS)];
   }
 
-  private void oneEnded(RingRequest request) {
+  private void oneEnded(Request request) {
     if (--request.underWay > 0) {
       return;
     }
@@ -276,12 +364,12 @@ final class RingMover {
   }
 
   /** Counts what was moved, up to the first part that fell short, and asks for the rest if there is any. */
-  private void finishRound(RingRequest request, IoVector memory) {
+  private void finishRound(Request request, IoVector memory) {
     long got = 0;
     boolean isShort = false;
     for (int part = 0; part < request.parts && !isShort; part++) {
       long result = Math.min(request.results[part], request.lengths[part]);
-      if (isRead && request.staged[part] != RingRequest.NOT_STAGED) {
+      if (isRead && request.staged[part] != NOT_STAGED) {
         memory.copyFrom(got, slots.iov.segment, request.staged[part], result);
       }
       got += result;

@@ -19,7 +19,7 @@ final class RingQueue implements IoQueue {
 
   // Of each mount the one that reads and the one that writes.
   private final @Nullable RingMover[] movers;
-  private final ArrayDeque<RingRequest> started = new ArrayDeque<>();
+  private final ArrayDeque<RingMover.Request> started = new ArrayDeque<>();
 
   RingQueue(List<Mount> mounts, RegisteredFiles files, Ds3fsConfig config) {
     this.mounts = mounts;
@@ -62,7 +62,7 @@ final class RingQueue implements IoQueue {
 
   @Override
   public long await() {
-    RingRequest request = started.getFirst();
+    RingMover.Request request = started.getFirst();
     long moved = request.mover.await(request);
     started.removeFirst();
     request.mover.release(request);
@@ -76,7 +76,7 @@ final class RingQueue implements IoQueue {
   @Override
   public void drain() {
     while (!started.isEmpty()) {
-      RingRequest request = started.removeFirst();
+      RingMover.Request request = started.removeFirst();
       request.mover.drop(request);
     }
   }

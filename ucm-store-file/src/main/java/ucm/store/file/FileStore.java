@@ -5,6 +5,7 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,7 +31,6 @@ import ucm.store.file.admin.BlockDirectories;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.EvictionGuard;
 
 /**
  * Keeps blocks in files of a file system, local or remote: what the stores have in common that do so.
@@ -48,7 +48,7 @@ public abstract class FileStore extends AbstractStore
   private final StoreKind kind;
   private final FileOperations files;
   private @Nullable FileStoreConfig config;
-  private @Nullable EvictionGuard guard;
+  private @Nullable Function<BlockIds, BitSet> guard;
   private volatile @Nullable FileStoreRuntime engine;
 
   /** A store that is not configured. */
@@ -104,8 +104,11 @@ public abstract class FileStore extends AbstractStore
   /**
    * Opens it as the upper one of two tiers, of which it knows nothing: its collector removes a block only when
    * the guard says so.
+   *
+   * @param by gives the set of those of some blocks that are not lost when they are removed here; may take them
+   *     elsewhere first, on the collector's thread
    */
-  public final void openGuarded(StoreContext context, EvictionGuard by) {
+  public final void openGuarded(StoreContext context, Function<BlockIds, BitSet> by) {
     guard = by;
     open(context);
   }

@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +40,6 @@ import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
 import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.Collector;
-import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.StorageDirectories;
@@ -97,7 +97,7 @@ final class FileStoreRuntime {
       FileStoreConfig config,
       FileOperations operations,
       StoreContext context,
-      @Nullable EvictionGuard guard,
+      @Nullable Function<BlockIds, BitSet> guard,
       Supplier<List<TransferTask>> tasks,
       BlockWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {

@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -63,7 +64,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
   private final DeadWriters deadWriters;
   private final CollectorLease lease;
   private final Supplier<Set<BlockIds>> loading;
-  private final @Nullable EvictionGuard guard;
+  private final @Nullable Function<BlockIds, BitSet> guard;
   private final StoreMetrics.Counter runs;
   private final StoreMetrics.Counter removedBlocks;
   private final StoreMetrics.Counter removedBytes;
@@ -84,7 +85,8 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
    * Makes no round yet.
    *
    * @param loading the blocks that are being loaded
-   * @param guard says which blocks may be removed; null for all
+   * @param guard says which cold blocks are not lost when they are removed, bit by bit, in a fresh set; may take
+   *     them elsewhere first, and so take its time; null for all
    */
   public Collector(
       FileStoreConfig config,
@@ -94,7 +96,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
       DeadWriters deadWriters,
       Supplier<Set<BlockIds>> loading,
       StoreMetrics metrics,
-      @Nullable EvictionGuard guard) {
+      @Nullable Function<BlockIds, BitSet> guard) {
     this.files = files;
     this.space = files.space;
     this.config = config.gc();
@@ -284,13 +286,14 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
         .toList();
   }
 
-  private static List<Eviction.Block> guarded(EvictionGuard by, List<Eviction.Block> coldest) {
+  private static List<Eviction.Block> guarded(
+      Function<BlockIds, BitSet> by, List<Eviction.Block> coldest) {
     long[] words = new long[2 * coldest.size()];
     for (int i = 0; i < coldest.size(); i++) {
       words[2 * i] = coldest.get(i).idHigh();
       words[2 * i + 1] = coldest.get(i).idLow();
     }
-    return by.mayGo(BlockIds.wrap(words)).stream().mapToObj(coldest::get).toList();
+    return by.apply(BlockIds.wrap(words)).stream().mapToObj(coldest::get).toList();
   }
 
   @Override

@@ -165,22 +165,13 @@ public final class BlockLookup implements AutoCloseable {
       asked.set(
           i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && volumes.hides(high, low)));
     }
-    if (!asked.isEmpty()) {
-      LookupBatch batch = LookupBatch.of(files.paths, ids, asked);
-      run(batch);
-      present.or(batch.present());
-    }
+    present.or(run(LookupBatch.of(files.paths, ids, asked)));
   }
 
   /** The first absent block from one on, or the number of blocks; those in the index are present. */
   private int firstAbsent(BlockIds ids, int from) {
     int to = firstHidden(ids, from, ids.size());
-    if (to == from) {
-      return from;
-    }
-    LookupBatch batch = LookupBatch.prefix(files.paths, ids.slice(from, to));
-    run(batch);
-    return from + batch.present().nextClearBit(0);
+    return from + run(LookupBatch.prefix(files.paths, ids.slice(from, to))).nextClearBit(0);
   }
 
   /** The first block of a range whose directory is down, or its end. */
@@ -192,8 +183,11 @@ public final class BlockLookup implements AutoCloseable {
     return i;
   }
 
-  /** Looks up what a batch asks for, and waits for that no longer than a task may take. */
-  private void run(LookupBatch batch) {
+  /** Looks up what a batch asks for, no longer than a task may take; returns what is present. */
+  private BitSet run(LookupBatch batch) {
+    if (batch.isAnswered()) {
+      return batch.present();
+    }
     waiting.add(batch);
     List<Runnable> runs = new ArrayList<>();
     for (int i = 0; i < threads.size(); i++) {
@@ -222,6 +216,7 @@ public final class BlockLookup implements AutoCloseable {
         metrics.lookupExpiries.increment();
       }
     }
+    return batch.present();
   }
 
   private void await(LookupBatch batch, List<Runnable> runs) throws InterruptedException {
