@@ -92,20 +92,20 @@ final class Mount {
 
   private static String mountPoint(String directory) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment point = arena.allocate(UsrbioCalls.MOUNT_POINT_BYTES);
+      MemorySegment point = arena.allocate(UsrbioLibrary.MOUNT_POINT_BYTES);
       int length =
-          UsrbioCalls.hf3fs_extract_mount_point(
+          UsrbioLibrary.hf3fs_extract_mount_point(
               point.address(),
-              UsrbioCalls.MOUNT_POINT_BYTES,
+              UsrbioLibrary.MOUNT_POINT_BYTES,
               arena.allocateFrom(directory).address());
       if (length <= 0) {
         throw notOn3fs(directory, "it is below no mount point of 3FS");
       }
-      if (length > UsrbioCalls.MOUNT_POINT_BYTES) {
+      if (length > UsrbioLibrary.MOUNT_POINT_BYTES) {
         throw new StoreException(
             ("storage_backends names %s, and the mount point of its 3FS has more than %s bytes,"
                     + " which USRBIO cannot take: mount it elsewhere")
-                .formatted(directory, UsrbioCalls.MOUNT_POINT_BYTES - 1));
+                .formatted(directory, UsrbioLibrary.MOUNT_POINT_BYTES - 1));
       }
       return point.getString(0);
     }
@@ -119,7 +119,7 @@ final class Mount {
       throw notOn3fs(directory, "it cannot be opened");
     }
     try {
-      if (UsrbioCalls.hf3fs_is_hf3fs(fd) == 0) {
+      if (UsrbioLibrary.hf3fs_is_hf3fs(fd) == 0) {
         throw notOn3fs(directory, "it is below " + point + " but no part of the 3FS there");
       }
     } finally {

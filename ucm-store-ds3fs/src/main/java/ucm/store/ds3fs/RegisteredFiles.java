@@ -49,7 +49,7 @@ final class RegisteredFiles {
     int mount = mountOf.get(fd);
     if (mount == 0) {
       mount = 1 + (mounts.size() == 1 ? 0 : mountOf(path.toString()));
-      int result = UsrbioCalls.hf3fs_reg_fd(fd, 0);
+      int result = UsrbioLibrary.hf3fs_reg_fd(fd, 0);
       if (result > 0) {
         throw new FileException("hf3fs_reg_fd", path, result);
       }
@@ -81,7 +81,7 @@ final class RegisteredFiles {
       synchronized (this) {
         // Before the number can be another file's.
         mountOf.set(fd, 0);
-        UsrbioCalls.hf3fs_dereg_fd(fd);
+        UsrbioLibrary.hf3fs_dereg_fd(fd);
       }
     }
   }

@@ -55,11 +55,11 @@ final class Ring implements AutoCloseable {
     this.forRead = (byte) (isRead ? 1 : 0);
     this.entries = settings.entries();
     this.batch = Math.max(0, settings.depth());
-    handle = arena.allocate(UsrbioCalls.IOR_BYTES, Long.BYTES);
-    cqes = arena.allocate((long) MAX_RESULTS * UsrbioCalls.CQE_BYTES, Long.BYTES);
-    until = arena.allocate(UsrbioCalls.TIMESPEC_BYTES, Long.BYTES);
+    handle = arena.allocate(UsrbioLibrary.IOR_BYTES, Long.BYTES);
+    cqes = arena.allocate((long) MAX_RESULTS * UsrbioLibrary.CQE_BYTES, Long.BYTES);
+    until = arena.allocate(UsrbioLibrary.TIMESPEC_BYTES, Long.BYTES);
     int result =
-        UsrbioCalls.hf3fs_iorcreate4(
+        UsrbioLibrary.hf3fs_iorcreate4(
             handle.address(),
             arena.allocateFrom(mountPoint).address(),
             entries,
@@ -102,7 +102,7 @@ final class Ring implements AutoCloseable {
       return false;
     }
     int result =
-        UsrbioCalls.hf3fs_prep_io(
+        UsrbioLibrary.hf3fs_prep_io(
             handle.address(), memory.address(), forRead, address, fd, offset, length, userdata);
     if (result == -Errno.EAGAIN && used > 0) {
       return false;
@@ -119,7 +119,7 @@ final class Ring implements AutoCloseable {
   /** Hands what is prepared to 3FS. */
   private void submit() {
     if (!isSubmitted) {
-      int result = UsrbioCalls.hf3fs_submit_ios(handle.address());
+      int result = UsrbioLibrary.hf3fs_submit_ios(handle.address());
       if (result != 0) {
         throw new FileException("hf3fs_submit_ios on", mountPoint, Math.abs(result));
       }
@@ -180,7 +180,7 @@ final class Ring implements AutoCloseable {
       long left = Math.max(0, deadlineNanos - System.nanoTime());
       setUntil(left);
       int count =
-          UsrbioCalls.hf3fs_wait_for_ios(
+          UsrbioLibrary.hf3fs_wait_for_ios(
               handle.address(), cqes.address(), MAX_RESULTS, 1, until.address());
       if (count < 0 && count != -Errno.EINTR && count != -Errno.ETIMEDOUT) {
         throw new FileException("hf3fs_wait_for_ios on", mountPoint, -count);
@@ -188,9 +188,9 @@ final class Ring implements AutoCloseable {
       if (count > 0) {
         used -= count;
         for (int i = 0; i < count; i++) {
-          long at = (long) i * UsrbioCalls.CQE_BYTES;
-          long userdata = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioCalls.CQE_USERDATA_AT);
-          long result = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioCalls.CQE_RESULT_AT);
+          long at = (long) i * UsrbioLibrary.CQE_BYTES;
+          long userdata = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioLibrary.CQE_USERDATA_AT);
+          long result = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioLibrary.CQE_RESULT_AT);
           mover.ended(userdata & ~REPETITION, result, (userdata & REPETITION) != 0);
         }
         return true;
@@ -212,7 +212,7 @@ final class Ring implements AutoCloseable {
   /** Gives it back; nothing is under way any more. */
   @Override
   public void close() {
-    UsrbioCalls.hf3fs_iordestroy(handle.address());
+    UsrbioLibrary.hf3fs_iordestroy(handle.address());
     arena.close();
   }
 }

@@ -33,9 +33,9 @@ final class UsrbioMemory implements AutoCloseable {
   UsrbioMemory(String mountPoint, long byteSize, int numa) {
     this.mountPoint = mountPoint;
     arena = Arena.ofShared();
-    handle = arena.allocate(UsrbioCalls.IOV_BYTES, Long.BYTES);
+    handle = arena.allocate(UsrbioLibrary.IOV_BYTES, Long.BYTES);
     int result =
-        UsrbioCalls.hf3fs_iovcreate(
+        UsrbioLibrary.hf3fs_iovcreate(
             handle.address(), arena.allocateFrom(mountPoint).address(), byteSize, 0, numa);
     if (result != 0) {
       arena.close();
@@ -43,7 +43,7 @@ final class UsrbioMemory implements AutoCloseable {
           "hf3fs_iovcreate of " + byteSize + " bytes for", mountPoint, Math.abs(result));
     }
     segment =
-        MemorySegment.ofAddress(handle.get(ValueLayout.JAVA_LONG, UsrbioCalls.IOV_BASE_AT))
+        MemorySegment.ofAddress(handle.get(ValueLayout.JAVA_LONG, UsrbioLibrary.IOV_BASE_AT))
             .reinterpret(byteSize, Arena.global(), null);
   }
 
@@ -56,7 +56,7 @@ final class UsrbioMemory implements AutoCloseable {
   /** Gives it back; it must not be touched any more. */
   @Override
   public void close() {
-    UsrbioCalls.hf3fs_iovdestroy(handle.address());
+    UsrbioLibrary.hf3fs_iovdestroy(handle.address());
     arena.close();
   }
 

@@ -23,8 +23,10 @@ import ucm.api.StoreMetrics;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.io.IoQueues;
+import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
@@ -42,7 +44,6 @@ import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
-import ucm.store.file.format.StorageDirectories;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.health.Volumes;
@@ -156,12 +157,44 @@ final class FileStoreRuntime {
     registerGauges(registry);
   }
 
+  /** Makes the directories, and those above them, where they are missing; see that they can be used. */
   private void prepareDirectories(FileOperations operations) {
     for (String directory : config.directories()) {
-      StorageDirectories.prepare(config.kind(), operations, directory);
+      try {
+        make(operations, directory);
+      } catch (FileException e) {
+        throw new StoreException(
+            ("%s cannot make the directory %s of storage_backends: %s; make it for the user who"
+                 + " runs this process, or name another")
+                .formatted(config.kind().name(), directory, e.getMessage()),
+            e);
+      }
+      if (operations.size(NativePath.of(directory + "/.")) != FileOperations.OTHER_TYPE) {
+        throw new StoreException(
+            "storage_backends names %s, which is no directory: remove what is there, or name another"
+                .formatted(directory));
+      }
       if (config.ioDirect() && !config.isScheduler()) {
         FileProbe.direct(config.kind(), operations, directory);
       }
+    }
+  }
+
+  private static void make(FileOperations operations, String directory) {
+    try {
+      operations.makeFolder(NativePath.of(directory));
+    } catch (FileException e) {
+      if (e.errno() == Errno.ENOTDIR
+          && operations.size(NativePath.of(directory)) != FileOperations.ABSENT) {
+        // A link, perhaps to a directory, or what is none at all: the caller finds out.
+        return;
+      }
+      int slash = directory.stripTrailing().lastIndexOf('/');
+      if (e.errno() != Errno.ENOENT || slash <= 0) {
+        throw e;
+      }
+      make(operations, directory.substring(0, slash));
+      operations.makeFolder(NativePath.of(directory));
     }
   }
 
