@@ -24,6 +24,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.StoreKind;
+import ucm.store.nfs.Staging.StagedTask;
 
 /**
  * Keeps blocks in files of a network file system or a local disk, and moves memory of a device to and from

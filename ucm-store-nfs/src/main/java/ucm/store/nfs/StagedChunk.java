@@ -11,6 +11,7 @@ import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.platform.device.DeviceBatch;
 import ucm.platform.device.DeviceCopies;
+import ucm.store.nfs.Staging.StagedTask;
 
 /**
  * Some neighbouring shards of a {@link StagedTask} that have a buffer each, and that files take or give

@@ -3,17 +3,23 @@ package ucm.store.nfs;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.BitSet;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.MemoryRegion;
 import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
 import ucm.platform.device.EngineDevice;
 import ucm.platform.device.FreeSlots;
 import ucm.platform.libc.FileException;
@@ -34,6 +40,76 @@ final class Staging {
   private static final long CHUNK_BYTES = 4L << 20;
   // So that some chunks are on their way to the device while others are with the files.
   private static final int CHUNKS_AT_ONCE = 4;
+
+  /**
+   * A load or dump of device memory. Its shards go through the buffers in chunks; a dump is settled when the
+   * files have all of it.
+   *
+   * <p>The thread that begins a shard, one of the device to copy it or the one of the deadlines, is the only
+   * one to end it: the engine's memory is not touched after that, whatever the file system still does with
+   * a buffer.
+   */
+  static final class StagedTask extends TransferTask {
+
+    // Guarded by the lock of staging: shards given to chunks, and chunks that are not done.
+    int taken;
+    int openChunks;
+
+    private final Staging staging;
+    // Guarded by itself.
+    private final BitSet expired = new BitSet();
+
+    StagedTask(long id, Transfer transfer, Staging staging) {
+      super(id, transfer);
+      this.staging = staging;
+    }
+
+    /** Where the chunk ends that begins with {@link #taken}: whole blocks if they are not too large. */
+    int chunkEnd(int most) {
+      BlockIds ids = transfer().ids();
+      int limit = Math.min(ids.size(), taken + most);
+      int end = limit;
+      while (end > taken
+          && end < ids.size()
+          && ids.high(end) == ids.high(end - 1)
+          && ids.low(end) == ids.low(end - 1)) {
+        end--;
+      }
+      return end == taken ? limit : end;
+    }
+
+    void start() {
+      staging.submit(this);
+    }
+
+    @Override
+    protected void expire(StoreException why) {
+      for (int shard = 0; shard < transfer().shardCount(); shard++) {
+        if (begin(shard)) {
+          synchronized (expired) {
+            expired.set(shard);
+          }
+          end(shard, ShardOutcome.EXPIRED, why);
+        }
+      }
+      staging.forget(this);
+    }
+
+    @Override
+    protected boolean settlesWhenCompleted() {
+      return false;
+    }
+
+    @Override
+    protected void collectPending(Set<BlockIds> pending) {
+      BlockIds ids = transfer().ids();
+      synchronized (expired) {
+        for (int i = expired.nextClearBit(0); i < ids.size(); i = expired.nextClearBit(i + 1)) {
+          pending.add(BlockIds.of(ids.high(i), ids.low(i)));
+        }
+      }
+    }
+  }
 
   private final NfsConfig config;
   private final int maxWaiting;
