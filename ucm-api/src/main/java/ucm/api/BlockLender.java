@@ -35,6 +35,27 @@ public interface BlockLender {
    */
   int[] lend(BlockIds ids);
 
+  /** A load whose blocks stay in the store, which lends them. */
+  interface Fetch extends Task {
+
+    /**
+     * Where the first blocks begin, once the task has completed; fewer than all when the next one could not be
+     * loaded, or does not lie in one piece. To be asked for once, and to be {@linkplain #giveBack given back}.
+     */
+    int[] lent();
+  }
+
+  /**
+   * Loads blocks from the next stage into memory, and lends them; those that are in memory by then are lent as
+   * they are.
+   *
+   * @param ids blocks in the order in which they are wanted
+   * @return a load of the first of them, as many as may be lent; null when that is none
+   * @throws StoreClosedException when the store is not open
+   * @throws QueueFullException when it has enough to do
+   */
+  @Nullable Fetch fetch(BlockIds ids);
+
   /** Gives slots back that were lent, each once, also after the store was closed. */
   void giveBack(int[] slots);
 }

@@ -1,7 +1,7 @@
 package ucm.pipeline.connector;
 
 import java.time.Duration;
-import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.Store;
 import ucm.api.StoreException;
@@ -22,20 +22,30 @@ public record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaul
 
   /** Starts a load; null when the store refuses it. */
   public @Nullable Task load(Transfer transfer) {
-    return submit("a load was refused, so its blocks are computed", to -> to.load(transfer));
+    return load(() -> opened().load(transfer));
+  }
+
+  /** Starts a load in another way; null when the store refuses it, or has none to start. */
+  public <T extends Task> @Nullable T load(Supplier<? extends @Nullable T> call) {
+    return submit("a load was refused, so its blocks are computed", call);
   }
 
   /** Starts a dump; null when the store refuses it. */
   public @Nullable Task dump(Transfer transfer) {
-    return submit("a dump was refused, so its blocks are not stored", to -> to.dump(transfer));
+    return submit(
+        "a dump was refused, so its blocks are not stored", () -> opened().dump(transfer));
   }
 
-  private @Nullable Task submit(String refused, Function<Store, Task> call) {
+  private Store opened() {
+    if (store == null) {
+      throw new StoreException("lite mode moves nothing");
+    }
+    return store;
+  }
+
+  private <T> @Nullable T submit(String refused, Supplier<? extends @Nullable T> call) {
     try {
-      if (store == null) {
-        throw new StoreException("lite mode moves nothing");
-      }
-      return call.apply(store);
+      return call.get();
     } catch (RuntimeException e) {
       faults.record(refused, e);
       return null;

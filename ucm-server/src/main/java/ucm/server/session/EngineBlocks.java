@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import ucm.api.BlockIds;
 import ucm.api.config.ConfigProblem;
 import ucm.pipeline.Pipeline;
@@ -187,39 +188,65 @@ final class EngineBlocks implements AutoCloseable {
     return setup.scheduler(pipeline);
   }
 
-  /**
-   * Loads blocks into the slots of all ranks, which have registered.
-   *
-   * @param borrowed so many of the first slots are borrowed, and have their blocks
-   * @param done gets how many of the first blocks all ranks have; called once, by any thread
-   */
-  void load(String requestId, BlockIds ids, int[] into, int borrowed, IntConsumer done) {
-    if (borrowed > 0) {
-      transfers.values().forEach(part -> part.borrowed(borrowed));
-    }
-    if (borrowed == ids.size()) {
-      done.accept(borrowed);
-      return;
-    }
-    load(
-        requestId,
-        ids.slice(borrowed, ids.size()),
-        Arrays.copyOfRange(into, borrowed, into.length),
-        there -> done.accept(borrowed + there));
+  /** Gets blocks that were loaded. */
+  interface Loaded {
+
+    /**
+     * Called once, by any thread.
+     *
+     * @param slots of the first blocks, the caller's now; fewer than all when no slot was free, or a block could
+     *     not be loaded
+     * @param isBroken whether a block could not be loaded
+     */
+    void loaded(int[] slots, boolean isBroken);
   }
 
-  /** The same where no slot is borrowed. */
-  void load(String requestId, BlockIds ids, int[] into, IntConsumer done) {
+  /** Brings blocks into slots of all ranks, which have registered, or has a store lend them where they are. */
+  void load(String requestId, BlockIds ids, Loaded done) {
+    int[] borrowed = loadSlots.borrow(ids);
+    if (borrowed.length > 0) {
+      transfers.values().forEach(part -> part.borrowed(borrowed.length));
+    }
+    BlockIds others = ids.slice(borrowed.length, ids.size());
+    if (others.size() == 0) {
+      done.loaded(borrowed, false);
+    } else if (loadSlots.lends()) {
+      // A worker that reads what is lent is the only one.
+      RankTransfers part = transfers.values().iterator().next();
+      part.fetch(
+          requestId,
+          others,
+          loadSlots,
+          fetched -> fill(requestId, ids, joined(borrowed, fetched), done));
+    } else {
+      fill(requestId, ids, borrowed, done);
+    }
+  }
+
+  /** Loads what is behind the first blocks into slots of the segments. */
+  private void fill(String requestId, BlockIds ids, int[] first, Loaded done) {
+    int[] taken = loadSlots.take(ids.size() - first.length);
+    if (taken.length == 0) {
+      done.loaded(first, false);
+      return;
+    }
+    BlockIds wanted = ids.slice(first.length, first.length + taken.length);
     AtomicInteger left = new AtomicInteger(transfers.size());
-    AtomicInteger there = new AtomicInteger(ids.size());
+    AtomicInteger there = new AtomicInteger(taken.length);
     IntConsumer ended =
         count -> {
           there.accumulateAndGet(count, Math::min);
           if (left.decrementAndGet() == 0) {
-            done.accept(there.get());
+            int loaded = there.get();
+            loadSlots.give(Arrays.copyOfRange(taken, loaded, taken.length));
+            done.loaded(joined(first, Arrays.copyOf(taken, loaded)), loaded < taken.length);
           }
         };
-    transfers.values().forEach(part -> part.load(requestId, ids, into, ended));
+    transfers.values().forEach(part -> part.load(requestId, wanted, taken, ended));
+  }
+
+  private static int[] joined(int[] first, int[] second) {
+    return IntStream.concat(IntStream.of(first), IntStream.of(second)).toArray();
   }
 
   /** What people ask about it. */

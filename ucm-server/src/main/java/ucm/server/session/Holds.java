@@ -46,15 +46,14 @@ final class Holds {
     private final CompletableFuture<Boolean> copied = new CompletableFuture<>();
 
     private final BitSet ranks = new BitSet();
-    private int[] slots;
+    private int[] slots = {};
     private State state = State.FILLING;
     private boolean cancelled;
 
-    private Hold(long id, int handle, int firstBlock, int[] slots, long sinceNanos) {
+    private Hold(long id, int handle, int firstBlock, long sinceNanos) {
       this.id = id;
       this.handle = handle;
       this.firstBlock = firstBlock;
-      this.slots = slots;
       this.sinceNanos = sinceNanos;
     }
   }
@@ -77,22 +76,22 @@ final class Holds {
     this.clock = clock;
   }
 
-  /** Makes a hold over slots that are being filled. */
-  synchronized Hold begin(int handle, int firstBlock, int[] slots) {
-    Hold hold = new Hold(++lastId, handle, firstBlock, slots, clock.getAsLong());
+  /** Makes a hold of blocks that are on their way; {@link #filled} must follow. */
+  synchronized Hold begin(int handle, int firstBlock) {
+    Hold hold = new Hold(++lastId, handle, firstBlock, clock.getAsLong());
     holds.put(hold.id, hold);
     return hold;
   }
 
   /**
-   * The slots are filled.
+   * The first blocks are in slots, which are the hold's from now on.
    *
-   * @param there how many of the first blocks are there; the other slots are free again
-   * @return the slots that are held, in the order of the blocks
+   * @return the slots that are held; none when it was given up meanwhile
    */
-  synchronized int[] filled(Hold hold, int there) {
+  synchronized int[] filled(Hold hold, int[] slots) {
     hold.state = Hold.State.HELD;
-    keep(hold, hold.cancelled ? 0 : there);
+    hold.slots = slots;
+    keep(hold, hold.cancelled ? 0 : slots.length);
     return hold.slots;
   }
 

@@ -3,7 +3,6 @@ package ucm.server.session;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -13,6 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLender;
+import ucm.api.BlockLender.Fetch;
 import ucm.api.BlockLender.Lending;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
@@ -88,9 +88,7 @@ final class LoadSlots {
       return new int[0];
     }
     try {
-      int[] lent = lender.lend(ids);
-      Arrays.setAll(lent, i -> lent[i] + staging.size());
-      return lent;
+      return numbered(lender.lend(ids));
     } catch (StoreClosedException e) {
       // What is asked of it next says so.
       return new int[0];
@@ -98,14 +96,27 @@ final class LoadSlots {
   }
 
   /**
-   * Takes slots of the segment as well, for the blocks behind those that are borrowed.
+   * Starts to read blocks that the store does not have in memory.
    *
-   * @param wanted how many blocks there are
-   * @return as many as are to be had, the borrowed ones first
+   * @return null when it lends nothing, or no more
+   * @throws ucm.api.StoreException when the store refuses it
    */
-  int[] withTaken(int[] borrowed, int wanted) {
-    int[] taken = staging.takeForLoads(wanted - borrowed.length);
-    return IntStream.concat(IntStream.of(borrowed), IntStream.of(taken)).toArray();
+  @Nullable Fetch fetch(BlockIds ids) {
+    return lender == null || !lends ? null : lender.fetch(ids);
+  }
+
+  /** The slots of blocks that were read, which has ended. */
+  int[] fetched(Fetch fetch) {
+    return numbered(fetch.lent());
+  }
+
+  private int[] numbered(int[] lent) {
+    return IntStream.of(lent).map(slot -> slot + staging.size()).toArray();
+  }
+
+  /** Takes slots of the segment: as many as are to be had, at most those wanted. */
+  int[] take(int wanted) {
+    return staging.takeForLoads(wanted);
   }
 
   void give(int[] slots) {

@@ -36,26 +36,20 @@ record LookupTask(
    * What a look-up found.
    *
    * @param tokens that are offered when all ids are loaded
-   * @param slots for the first of the ids
-   * @param borrowed so many of the slots have their blocks
-   * @param hold of the slots; null when nothing is loaded
+   * @param hold of what is loaded; null when nothing is
    * @param parts of a hybrid model, what of each group the ids name; else none
    */
-  // Handed on once. These records are not compared.
-  @SuppressWarnings("ArrayRecordComponent")
   record Offer(
       int tokens,
       int foundBlocks,
       BlockIds ids,
-      int[] slots,
-      int borrowed,
       @Nullable Hold hold,
       List<FoundMessage.Part> parts) {
 
     static final Offer NOTHING = nothing(0);
 
     static Offer nothing(int found) {
-      return new Offer(0, found, BlockIds.empty(), new int[0], 0, null, List.of());
+      return new Offer(0, found, BlockIds.empty(), null, List.of());
     }
   }
 
@@ -81,13 +75,14 @@ record LookupTask(
   private void fill(Offer offer, Hold hold) {
     blocks.load(
         request.id,
-        offer.ids.slice(0, offer.slots.length),
-        offer.slots,
-        offer.borrowed,
-        there -> {
+        offer.ids,
+        (loaded, _) -> {
           // A part of what a hybrid model's hit wants is of no use.
-          boolean useless = !offer.parts.isEmpty() && there < offer.ids.size();
-          int[] held = blocks.holds.filled(hold, useless ? 0 : there);
+          boolean useless = !offer.parts.isEmpty() && loaded.length < offer.ids.size();
+          if (useless) {
+            blocks.holds.cancel(hold);
+          }
+          int[] held = blocks.holds.filled(hold, loaded);
           boolean whole = held.length == offer.ids.size();
           answer.accept(
               new FoundMessage(

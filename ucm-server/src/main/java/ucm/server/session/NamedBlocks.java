@@ -122,32 +122,25 @@ public final class NamedBlocks implements AutoCloseable {
 
   private void load(BlockIds ids, Consumer<LeasedMessage> answer) {
     int found = leading(ids);
-    int[] borrowed = NO_SLOTS;
-    int[] slots = NO_SLOTS;
     Holds.@Nullable Hold hold = null;
     synchronized (this) {
-      if (!closed) {
-        borrowed = blocks.loadSlots.borrow(ids.slice(0, found));
-        slots = blocks.loadSlots.withTaken(borrowed, found);
-        hold = slots.length == 0 ? null : blocks.holds.begin(0, 0, slots);
+      if (!closed && found > 0) {
+        hold = blocks.holds.begin(0, 0);
       }
     }
     if (hold == null) {
-      answer.accept(new LeasedMessage(0, found, slots));
+      answer.accept(new LeasedMessage(0, found, NO_SLOTS));
       return;
     }
     Holds.Hold filling = hold;
-    int wanted = slots.length;
     blocks.load(
         engine,
-        ids.slice(0, wanted),
-        slots,
-        borrowed.length,
-        there -> {
-          int[] held = blocks.holds.filled(filling, there);
+        ids.slice(0, found),
+        (loaded, isBroken) -> {
+          int[] held = blocks.holds.filled(filling, loaded);
           answer.accept(
               new LeasedMessage(
-                  held.length == 0 ? 0 : filling.id, there < wanted ? there : found, held));
+                  held.length == 0 ? 0 : filling.id, isBroken ? loaded.length : found, held));
         });
   }
 

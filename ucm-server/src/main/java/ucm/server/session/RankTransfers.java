@@ -7,12 +7,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.BlockLender.Fetch;
 import ucm.api.Store;
 import ucm.api.Task;
 import ucm.api.Transfer;
@@ -80,7 +82,28 @@ final class RankTransfers implements AutoCloseable {
   void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
     RequestPlan plan =
         new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS);
-    run(plan, this::load, done);
+    run(requestId, () -> load(plan), 0, done::accept);
+  }
+
+  /**
+   * Has a store read blocks and lend them.
+   *
+   * @param done gets the slots of the first blocks, the caller's then; those that are missing may be loaded
+   */
+  void fetch(String requestId, BlockIds ids, LoadSlots slots, Consumer<int[]> done) {
+    run(requestId, () -> fetch(ids, slots), NO_BLOCKS, done);
+  }
+
+  private int[] fetch(BlockIds ids, LoadSlots slots) throws InterruptedException {
+    long start = System.nanoTime();
+    @Nullable Fetch task = calls.load(() -> slots.fetch(hasher.ofRank(rank, ids)));
+    if (task == null) {
+      return NO_BLOCKS;
+    }
+    TransferResult _ = calls.await("load", task);
+    int[] fetched = slots.fetched(task);
+    metrics.fetched(fetched.length, System.nanoTime() - start);
+    return fetched;
   }
 
   /** Counts blocks of a request that are read where the store has them. */
@@ -101,9 +124,10 @@ final class RankTransfers implements AutoCloseable {
         new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
     AtomicReference<@Nullable Task> dump = new AtomicReference<>();
     run(
-        plan,
-        saved -> save(saved, dump),
-        blocks -> {
+        requestId,
+        () -> save(plan, dump),
+        0,
+        _ -> {
           done.run();
           Task task = dump.get();
           if (settled != null && task != null) {
@@ -114,28 +138,27 @@ final class RankTransfers implements AutoCloseable {
         });
   }
 
-  private interface Move {
-    /** Returns how many of the first blocks were moved, and when no store uses the slots any more. */
-    int run(RequestPlan plan) throws InterruptedException;
+  private interface Move<T> {
+    T run() throws InterruptedException;
   }
 
-  private void run(RequestPlan plan, Move move, IntConsumer done) {
+  private <T> void run(String requestId, Move<T> move, T nothing, Consumer<T> done) {
     try {
-      executor.execute(() -> done.accept(moved(plan, move)));
+      executor.execute(() -> done.accept(moved(requestId, move, nothing)));
     } catch (RejectedExecutionException e) {
-      done.accept(0);
+      done.accept(nothing);
     }
   }
 
-  private int moved(RequestPlan plan, Move move) {
+  private <T> T moved(String requestId, Move<T> move, T nothing) {
     try {
-      return move.run(plan);
+      return move.run();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (RuntimeException e) {
-      LOG.warn("rank {}: blocks of {} are not moved: {}", rank, plan.requestId(), e.toString());
+      LOG.warn("rank {}: blocks of {} are not moved: {}", rank, requestId, e.toString());
     }
-    return 0;
+    return nothing;
   }
 
   private int load(RequestPlan plan) throws InterruptedException {

@@ -158,7 +158,7 @@ public final class SchedulerSession implements AutoCloseable {
     return !closed && scheduler != null && scheduler.isAwaited(lookup);
   }
 
-  /** Promises a request what a look-up found for it, as far as there are slots. */
+  /** Promises a request what a look-up found for it, as far as it can be loaded. */
   synchronized Offer offer(LookupTask task) {
     SchedulerConnector scheduler = connector;
     if (closed || scheduler == null) {
@@ -188,15 +188,12 @@ public final class SchedulerSession implements AutoCloseable {
         ids = blocks.groups.ids(parts, scheduler.ids(request.id));
       }
     }
-    int[] borrowed = blocks.loadSlots.borrow(ids);
-    int[] slots = blocks.loadSlots.withTaken(borrowed, ids.size());
-    if (slots.length == 0 || (slots.length < ids.size() && !parts.isEmpty())) {
-      blocks.loadSlots.give(slots);
+    if (ids.size() == 0) {
       return Offer.nothing(found);
     }
-    request.hold = blocks.holds.begin(request.handle, first, slots);
+    request.hold = blocks.holds.begin(request.handle, first);
     request.offered = parts;
-    return new Offer(offered, found, ids, slots, borrowed.length, request.hold, parts);
+    return new Offer(offered, found, ids, request.hold, parts);
   }
 
   private RequestEntry request(LookupMessage message) throws ProtocolException {

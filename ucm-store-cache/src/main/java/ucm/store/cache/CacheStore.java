@@ -136,6 +136,22 @@ public final class CacheStore extends AbstractStore implements Clearable, BlockL
   }
 
   @Override
+  public @Nullable Fetch fetch(BlockIds ids) {
+    requireOpen();
+    CacheRuntime cached = runtime();
+    int blocks = cached.pool.beginFetch(ids.size());
+    if (blocks == 0) {
+      return null;
+    }
+    try {
+      return (Fetch) load(cached.inPool(ids.slice(0, blocks)));
+    } catch (RuntimeException e) {
+      cached.pool.endFetch(blocks);
+      throw e;
+    }
+  }
+
+  @Override
   public void giveBack(int[] slots) {
     runtime().pool.giveBack(slots);
   }

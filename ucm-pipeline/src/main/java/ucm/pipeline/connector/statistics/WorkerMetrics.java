@@ -150,6 +150,15 @@ public final class WorkerMetrics {
     usedTokens.add((long) blocks * blockTokens);
   }
 
+  /** The same, where the store has read them first. */
+  public void fetched(int blocks, long nanos) {
+    if (blocks > 0) {
+      borrowed(blocks);
+      loadMillis.record(nanos / NANOS_PER_MS);
+      loadSpeed.record(gbPerSecond(blocks * blockBytes, nanos));
+    }
+  }
+
   private Counter why(FailedLoads failed, int block) {
     if (failed.corrupt().get(block)) {
       return corruptTokens;

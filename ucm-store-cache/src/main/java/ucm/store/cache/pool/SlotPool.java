@@ -1,5 +1,6 @@
 package ucm.store.cache.pool;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -161,6 +162,19 @@ public final class SlotPool extends SlotStates {
   /** Gives references to slots back; negative numbers are passed over. */
   public void release(int[] run, int from, int to) {
     tellRoom(unreference(run, from, to));
+  }
+
+  /**
+   * Ends what {@link #beginFetch} began: lends the first blocks that were fetched.
+   *
+   * @param fetched the slot of each shard, with a reference; negative where there is none
+   * @return where they begin; all other references are given back
+   */
+  public int[] lendFetched(int[] fetched) {
+    int[] lent = new int[countFetched(fetched)];
+    Arrays.setAll(lent, block -> fetched[block * shards]);
+    release(fetched, lent.length * shards, fetched.length);
+    return lent;
   }
 
   /** Gives the first slots of blocks back that were {@linkplain #lend lent}. */

@@ -260,9 +260,10 @@ abstract class SlotStates extends PoolBlocks {
   public final synchronized int[] lend(BlockIds ids) {
     int[] lent = new int[ids.size()];
     int count = 0;
-    while (count < lent.length && lentSlots + shards <= limit / 2) {
+    int most = mayLend(lent.length);
+    while (count < most) {
       int entry = table.find(ids.high(count), ids.low(count));
-      if (entry == NONE || ready[entry] < shards || !isInOnePiece(entry)) {
+      if (entry == NONE || ready[entry] < shards || !isInOnePiece(slots, entry)) {
         break;
       }
       int first = slots[entry * shards];
@@ -270,20 +271,49 @@ abstract class SlotStates extends PoolBlocks {
         reference(slot);
       }
       use(first);
-      lentSlots += shards;
       lent[count++] = first;
     }
+    lentSlots += count * shards;
     return Arrays.copyOf(lent, count);
   }
 
-  private boolean isInOnePiece(int entry) {
-    int first = entry * shards;
+  /** How many more blocks may be lent. */
+  private int mayLend(int wanted) {
+    return Math.clamp((limit / 2 - lentSlots) / shards, 0, wanted);
+  }
+
+  /** Whether a block lies in one piece, of which the slots are listed block by block. */
+  private boolean isInOnePiece(int[] listed, int block) {
+    int first = block * shards;
     for (int shard = 1; shard < shards; shard++) {
-      if (slots[first + shard] != slots[first] + shard) {
+      if (listed[first + shard] != listed[first] + shard) {
         return false;
       }
     }
-    return true;
+    return listed[first] != NONE;
+  }
+
+  /** Takes the right to lend some more blocks, which are to be fetched; says how many at the most. */
+  public final synchronized int beginFetch(int wanted) {
+    int blocks = mayLend(wanted);
+    lentSlots += blocks * shards;
+    return blocks;
+  }
+
+  /** Gives the right back that {@link #beginFetch} took, where nothing was fetched. */
+  public final synchronized void endFetch(int blocks) {
+    lentSlots -= blocks * shards;
+  }
+
+  /** The first blocks that were fetched are lent, as far as they lie in one piece; says how many. */
+  final synchronized int countFetched(int[] fetched) {
+    int blocks = fetched.length / shards;
+    int count = 0;
+    while (count < blocks && isInOnePiece(fetched, count)) {
+      count++;
+    }
+    endFetch(blocks - count);
+    return count;
   }
 
   /** Takes the slots of lent blocks back; {@link #ROOM} or 0. */

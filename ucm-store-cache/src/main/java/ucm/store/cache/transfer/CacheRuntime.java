@@ -119,7 +119,12 @@ public final class CacheRuntime {
 
   /** Makes a task, of which nothing begins. */
   public TransferTask newTask(long id, Transfer transfer, boolean isDump) {
-    return isDump ? new DumpTask(this, id, transfer) : new LoadTask(this, id, transfer);
+    if (isDump) {
+      return new DumpTask(this, id, transfer);
+    }
+    return isInPool(transfer)
+        ? new FetchTask(this, id, transfer)
+        : new LoadTask(this, id, transfer);
   }
 
   /**
@@ -158,6 +163,22 @@ public final class CacheRuntime {
     int[] lent = pool.lend(ids);
     metrics.hitShards.add((long) lent.length * config.layout().shardCount());
     return lent;
+  }
+
+  /** The transfer of a {@link FetchTask}: it says of no slot which it is, as that is found later. */
+  public Transfer inPool(BlockIds ids) {
+    int shards = config.layout().shardCount();
+    Transfer.Builder inPool = Transfer.packed(config.layout()).expect(ids.size() * shards);
+    for (int i = 0; i < ids.size(); i++) {
+      for (int shard = 0; shard < shards; shard++) {
+        inPool.shard(ids, i, shard).piece(memory.region(), 0);
+      }
+    }
+    return inPool.build();
+  }
+
+  private boolean isInPool(Transfer transfer) {
+    return transfer.shardCount() > 0 && transfer.region(0, 0) == memory.region();
   }
 
   /** A task of one direction was refused for want of room. */

@@ -140,10 +140,14 @@ abstract class CacheTask extends TransferTask {
   /** Has the slots that these shards reserved filled. */
   abstract void fill(int[] shards);
 
+  /** All shards have ended; the task is not seen to have completed yet. */
+  void ended() {}
+
   /** Counts and logs the task when it ends. */
   final void start() {
     beforeTerminal(
         () -> {
+          ended();
           long nanos = System.nanoTime() - startNanos;
           cache
               .metrics

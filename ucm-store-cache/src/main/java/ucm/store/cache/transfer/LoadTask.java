@@ -11,7 +11,7 @@ import ucm.store.cache.pool.SlotPool;
  * A load. Shards in the pool are copied by the copy threads; those that are being read already are
  * waited for; the others take a slot each and are read from the next stage by one {@link NextRead}.
  */
-final class LoadTask extends CacheTask implements SlotPool.Waiter {
+class LoadTask extends CacheTask implements SlotPool.Waiter {
 
   // Null where the engine's memory is the host's.
   private final @Nullable Copy arrivals;

@@ -28,8 +28,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.BlockLender.Fetch;
 import ucm.api.BlockLender.Lending;
+import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
+import ucm.api.Task;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.HeldNext.Held;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -264,6 +270,147 @@ final class LendTest {
     BlockBytes.check(
         memory.asSlice(inUse[0] * SHARD_BYTES, SHARD_BYTES), ids.high(0), ids.low(0), 0, 0);
     assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @Test
+  void blocksAreLentWhereTheyWereRead() throws Exception {
+    HeldNext next = new HeldNext();
+    TestCache cache = over(next);
+    BlockIds ids = BlockBytes.ids(1, 3);
+    next.has(ids);
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+    assertThat(cache.store.lend(ids)).isEmpty();
+    next.nextLoad().serveAll();
+    fetch.await(PATIENCE).requireOk();
+    int[] lent = fetch.lent();
+    assertThat(lent).hasSize(3);
+    check(mapped(cache), ids, lent);
+    for (int i = 0; i < 3 * BLOCKS; i++) {
+      Held dump = dumped(cache, next, 100 + i);
+      dump.takeAll();
+    }
+    check(mapped(cache), ids, lent);
+    cache.store.giveBack(lent);
+    assertThat(cache.metrics.count("cache_miss_shards")).isEqualTo(3 * SHARDS);
+    // Those that are in memory by now need no read.
+    assertThat(fetched(cache, ids)).hasSize(3);
+    assertThat(next.loads).isEmpty();
+    assertThat(cache.metrics.count("cache_hit_shards")).isEqualTo(3 * SHARDS);
+  }
+
+  @Test
+  void onlyTheBlocksBeforeOneThatCouldNotBeReadAreLent() throws Exception {
+    HeldNext next = new HeldNext();
+    TestCache cache = over(next);
+    BlockIds ids = BlockBytes.ids(1, 4);
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+    Held load = next.nextLoad();
+    for (int shard = 0; shard < 4 * SHARDS; shard++) {
+      if (shard == 2 * SHARDS + 1) {
+        load.end(shard, ShardOutcome.CORRUPT, null);
+      } else {
+        load.serve(shard);
+      }
+    }
+    assertThat(fetch.await(PATIENCE).failedShards().cardinality()).isEqualTo(1);
+    int[] lent = fetch.lent();
+    assertThat(lent).hasSize(2);
+    check(mapped(cache), ids, lent);
+    assertThat(cache.pool().referenced()).isEqualTo(2 * SHARDS);
+    cache.store.giveBack(lent);
+    assertNoneIsLent(cache);
+  }
+
+  @Test
+  void noMoreIsFetchedThanMayBeLent() throws Exception {
+    HeldNext next = new HeldNext();
+    TestCache cache = over(next);
+    BlockIds ids = BlockBytes.ids(1, BLOCKS);
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+    assertThat(cache.store.fetch(BlockBytes.ids(2, 1))).isNull();
+    Held load = next.nextLoad();
+    assertThat(load.transfer.shardCount()).isEqualTo(BLOCKS / 2 * SHARDS);
+    load.serveAll();
+    fetch.await(PATIENCE).requireOk();
+    assertThat(cache.store.lend(ids)).isEmpty();
+    cache.store.giveBack(fetch.lent());
+    assertNoneIsLent(cache);
+  }
+
+  @Test
+  void whatComesTooLateIsNotLent() throws Exception {
+    settings.put("timeout_ms", 50);
+    HeldNext next = new HeldNext();
+    TestCache cache = over(next);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+    Held load = next.nextLoad();
+    load.serve(0);
+    assertThat(fetch.await(PATIENCE).outcome(1)).isEqualTo(ShardOutcome.EXPIRED);
+    assertThat(fetch.lent()).isEmpty();
+    for (int shard = 1; shard < 2 * SHARDS; shard++) {
+      load.serve(shard);
+    }
+    assertNoneIsLent(cache);
+  }
+
+  @Test
+  void whatWasRefusedMayBeLentLater() throws Exception {
+    settings.put("waiting_queue_depth", 1);
+    HeldNext next = new HeldNext();
+    TestCache cache = over(next);
+    Fetch first = Objects.requireNonNull(cache.store.fetch(BlockBytes.ids(1, 1)));
+    assertThatThrownBy(() -> cache.store.fetch(BlockBytes.ids(2, 2)))
+        .isInstanceOf(QueueFullException.class);
+    next.nextLoad().serveAll();
+    first.await(PATIENCE).requireOk();
+    cache.store.giveBack(first.lent());
+    assertNoneIsLent(cache);
+  }
+
+  /** Another load reads the same block, into the engine's memory. */
+  @Test
+  void aBlockThatIsBeingReadIsLentAsWell() throws Exception {
+    HeldNext next = new HeldNext();
+    TestCache cache = over(next);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids);
+    Task load = cache.store.load(memory.transfer());
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+    next.nextLoad().serveAll();
+    load.await(PATIENCE).requireOk();
+    fetch.await(PATIENCE).requireOk();
+    assertThat(next.loads).isEmpty();
+    check(mapped(cache), ids, fetch.lent());
+    cache.store.giveBack(fetch.lent());
+    assertNoneIsLent(cache);
+  }
+
+  private TestCache over(HeldNext next) {
+    TestCache made = new TestCache(LAYOUT, next, BLOCKS * SHARDS, settings);
+    open.add(made);
+    return made;
+  }
+
+  private static Held dumped(TestCache cache, HeldNext next, long seed)
+      throws InterruptedException {
+    dump(cache, seed, 1);
+    return next.nextDump();
+  }
+
+  /** Blocks of which nothing has to be read. */
+  private static int[] fetched(TestCache cache, BlockIds ids) throws InterruptedException {
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+    fetch.await(PATIENCE).requireOk();
+    return fetch.lent();
+  }
+
+  /** As much may be lent as at the beginning, and no slot is held. */
+  private static void assertNoneIsLent(TestCache cache) {
+    assertThat(cache.pool().referenced()).isZero();
+    int free = cache.pool().beginFetch(BLOCKS);
+    assertThat(free).isEqualTo(BLOCKS / 2);
+    cache.pool().endFetch(free);
   }
 
   private TestCache store(BlockLayout layout, int slots) {
