@@ -47,14 +47,16 @@ public interface BlockLender {
 
   /**
    * Loads blocks from the next stage into memory, and lends them; those that are in memory by then are lent as
-   * they are.
+   * they are. By default a store lends only what is in memory.
    *
    * @param ids blocks in the order in which they are wanted
    * @return a load of the first of them, as many as may be lent; null when that is none
    * @throws StoreClosedException when the store is not open
    * @throws QueueFullException when it has enough to do
    */
-  @Nullable Fetch fetch(BlockIds ids);
+  default @Nullable Fetch fetch(BlockIds ids) {
+    return null;
+  }
 
   /** Gives slots back that were lent, each once, also after the store was closed. */
   void giveBack(int[] slots);
