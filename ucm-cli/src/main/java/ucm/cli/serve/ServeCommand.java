@@ -1,7 +1,6 @@
 package ucm.cli.serve;
 
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -9,9 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.cli.output.ByteSize;
@@ -37,21 +34,12 @@ import ucm.server.UcmServer;
           + " node and user, for all engines and ranks there. Each engine brings its YAML file.",
       "Runs in the foreground. SIGTERM and Ctrl-C end it when all that engines have saved is"
           + " stored. A client that finds no daemon starts one, with --idle-exit."
-    },
-    subcommands = {
-      ServeStatusCommand.class,
-      ServeReloadCommand.class,
-      ServeDrainCommand.class,
-      ServeClearCommand.class,
-      ServeLogLevelCommand.class,
-      ServeStopCommand.class
     })
-public final class ServeCommand implements Runnable {
+public final class ServeCommand extends ServeOperations {
 
   private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
   private static final int MAX_PORT = 65_535;
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
@@ -144,9 +132,9 @@ public final class ServeCommand implements Runnable {
         Path token =
             adminToken == null ? directory.socket().resolveSibling("admin.token") : adminToken;
         AdminEndpoint endpoint = cleanup.add(AdminEndpoint.start(server, adminPort, token));
-        say("operators at " + endpoint.url() + ", with the token in " + token);
+        announce("operators at " + endpoint.url() + ", with the token in " + token);
       }
-      say("serving engines at " + directory.socket());
+      announce("serving engines at " + directory.socket());
       server.serve();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -164,11 +152,10 @@ public final class ServeCommand implements Runnable {
   }
 
   /** A line for who started it: on the terminal, or in the log. */
-  private void say(String line) {
+  private void announce(String line) {
     if (log == null) {
-      PrintWriter err = spec.commandLine().getErr();
-      err.println("ucm: " + line);
-      err.flush();
+      err().println("ucm: " + line);
+      err().flush();
     } else {
       LOG.info("{}", line);
     }
@@ -181,7 +168,7 @@ public final class ServeCommand implements Runnable {
     MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
     MetricsEndpoint endpoint =
         cleanup.add(MetricsEndpoint.start(registry, metricsHost, metricsPort));
-    say("metrics at http://" + metricsHost + ":" + endpoint.port() + "/metrics");
+    announce("metrics at http://" + metricsHost + ":" + endpoint.port() + "/metrics");
     return registry;
   }
 }
