@@ -11,8 +11,8 @@ import ucm.pipeline.connector.engine.KvGroups.Kind;
 import ucm.pipeline.hash.BlockHasher;
 
 /**
- * How far a prompt of a hybrid model can be loaded: groups that keep every block say how far at the most,
- * and from there it is asked backwards where the others have what is needed. Used once, by one thread.
+ * How far a prompt can be loaded: groups that keep every block say how far at the most, and from there it
+ * is asked backwards where the others of a hybrid model have what is needed. Used once, by one thread.
  */
 final class GroupLookup {
 

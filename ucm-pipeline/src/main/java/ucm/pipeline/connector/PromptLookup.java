@@ -1,5 +1,6 @@
 package ucm.pipeline.connector;
 
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.Store;
@@ -16,39 +17,15 @@ import ucm.pipeline.hash.BlockHasher;
  */
 public final class PromptLookup {
 
+  /** As of a hybrid model with one group, whose blocks are those of the prompt. */
+  private static final KvGroups KEPT_WHOLE =
+      new KvGroups(1, List.of(new KvGroups.Group(KvGroups.Kind.ALL, 0, 1, 1)));
+
   /**
-   * Asks the store how far a prompt is there. A block counts only when the part of every rank is
-   * there, which with MLA is one part. Thread-safe.
+   * Who is asked. A block counts only when the part of every rank is there, which with MLA is one part.
    */
   record Ranks(
-      Store store, BlockHasher hasher, int parts, KvGroups groups, ConnectorFaults faults) {
-
-    /**
-     * How many blocks are there without a gap; -1 when the store failed.
-     *
-     * @param prompt all of its blocks; those before the first one asked for are on the device
-     */
-    private int run(BlockIds prompt, int from) {
-      int run = prompt.size() - from;
-      try {
-        for (int rank = 0; rank < parts; rank++) {
-          BlockIds ids = hasher.ofRank(rank, prompt);
-          store.notePrompt(ids);
-          if (run > 0) {
-            run = store.lookupPrefix(ids.slice(from, from + run)) + 1;
-          }
-        }
-        return run;
-      } catch (RuntimeException e) {
-        fail(e);
-        return -1;
-      }
-    }
-
-    private void fail(RuntimeException why) {
-      faults.record("a look-up failed, so nothing is loaded and the engine computes", why);
-    }
-  }
+      Store store, BlockHasher hasher, int parts, KvGroups groups, ConnectorFaults faults) {}
 
   final RequestState state;
   final PromptRequest request;
@@ -93,23 +70,15 @@ public final class PromptLookup {
     if (ranks == null || from >= ids.size()) {
       return;
     }
-    if (!ranks.groups.isOne()) {
-      askForGroups(ranks);
-      return;
-    }
-    int run = ranks.run(ids, from);
-    failed = run < 0;
-    found = Math.max(0, run);
-    stored = from + found;
-  }
-
-  private void askForGroups(Ranks all) {
+    boolean isOne = ranks.groups.isOne();
+    KvGroups groups = isOne ? KEPT_WHOLE : ranks.groups;
     try {
-      GroupLookup groups = new GroupLookup(all.store, all.hasher, all.parts, all.groups, ids, from);
-      stored = groups.stored();
-      found = groups.end(Math.min(stored, mostEnd)) - from;
+      GroupLookup lookup =
+          new GroupLookup(ranks.store, ranks.hasher, ranks.parts, groups, ids, from);
+      stored = lookup.stored();
+      found = (isOne ? stored : lookup.end(Math.min(stored, mostEnd))) - from;
     } catch (RuntimeException e) {
-      all.fail(e);
+      ranks.faults.record("a look-up failed, so nothing is loaded and the engine computes", e);
       failed = true;
     }
   }
