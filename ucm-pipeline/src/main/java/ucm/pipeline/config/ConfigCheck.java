@@ -160,9 +160,7 @@ public final class ConfigCheck {
       List<ConfigKey<?>> keys = declared(declared.keySet(), setting.key());
       String why = raw == null ? "" : refusal(keys, raw);
       if (!why.isEmpty() && declared(asked, setting.key()).isEmpty()) {
-        findings.add(
-            ConfigProblem.error(setting.valueAt(), setting.key(), why)
-                .about(setting.shown(), keys.getFirst().allowed()));
+        findings.add(setting.refused(why, keys.getFirst().allowed()));
       }
     }
   }
@@ -203,9 +201,7 @@ public final class ConfigCheck {
       why = "found \"%s\", which is no path: %s".formatted(text, e.getReason());
     }
     if (setting != null && !why.isEmpty()) {
-      findings.add(
-          ConfigProblem.error(setting.valueAt(), setting.key(), why)
-              .about(setting.shown(), CommonKeys.STORAGE_BACKENDS.allowed()));
+      findings.add(setting.refused(why, CommonKeys.STORAGE_BACKENDS.allowed()));
     }
   }
 

@@ -130,9 +130,7 @@ final class KeyCheck {
   private void usable(Setting setting, ConfigKey<?> known) {
     if (!setting.fault().isEmpty()) {
       String message = setting.fault() + "; allowed is " + known.allowed();
-      findings.add(
-          ConfigProblem.error(setting.valueAt(), setting.key(), message)
-              .about("", known.allowed()));
+      findings.add(setting.refused(message, known.allowed()));
     } else if (setting.isEmpty()) {
       findings.add(
           ConfigProblem.warning(

@@ -2,12 +2,9 @@ package ucm.pipeline.config;
 
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.function.BiFunction;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
@@ -26,9 +23,11 @@ final class RelativePaths {
     if (folder == null) {
       return read;
     }
-    return changed(
-        read,
-        (setting, paths) -> at(setting, paths.stream().map(path -> in(folder, path)).toList()));
+    return read.changed(
+        setting ->
+            relative(setting)
+                .map(paths -> at(setting, paths.stream().map(path -> in(folder, path)).toList()))
+                .orElse(setting));
   }
 
   /**
@@ -37,48 +36,27 @@ final class RelativePaths {
    * @throws ConfigException when it has some
    */
   static UcmConfig refused(UcmConfig read) {
-    List<ConfigProblem> problems = new ArrayList<>();
-    UcmConfig _ =
-        changed(
-            read,
-            (setting, paths) -> {
-              problems.add(
-                  ConfigProblem.error(
-                          setting.valueAt(),
-                          setting.key(),
-                          "found %s, which is relative, and there is no file whose folder it could begin"
-                                  .formatted(setting.shown())
-                              + " at: write the whole path, from / on")
-                      .about(setting.shown(), "paths from / on"));
-              return setting;
-            });
+    List<ConfigProblem> problems =
+        Stream.concat(read.topLevel().values().stream(), read.connector().values().stream())
+            .filter(setting -> relative(setting).isPresent())
+            .map(RelativePaths::problem)
+            .toList();
     if (!problems.isEmpty()) {
       throw new ConfigException(new ConfigReport(problems));
     }
     return read;
   }
 
-  private static UcmConfig changed(
-      UcmConfig read, BiFunction<Setting, List<String>, Setting> change) {
-    return new UcmConfig(
-        read.source(),
-        read.connectorName(),
-        read.connectorStart(),
-        changed(read.topLevel(), change),
-        changed(read.connector(), change),
-        read.shapeFindings());
+  private static ConfigProblem problem(Setting setting) {
+    String why =
+        "found %s, which is relative, and there is no file whose folder it could begin at: write the whole path, from / on"
+            .formatted(setting.shown());
+    return setting.refused(why, "paths from / on");
   }
 
-  private static Map<String, Setting> changed(
-      Map<String, Setting> settings, BiFunction<Setting, List<String>, Setting> change) {
-    Map<String, Setting> all = new LinkedHashMap<>(settings);
-    all.replaceAll(
-        (name, setting) ->
-            paths(setting)
-                .filter(paths -> !paths.stream().allMatch(RelativePaths::isWhole))
-                .map(paths -> change.apply(setting, paths))
-                .orElse(setting));
-    return all;
+  /** The paths of a setting, one of which at least is relative. */
+  private static Optional<List<String>> relative(Setting setting) {
+    return paths(setting).filter(paths -> !paths.stream().allMatch(RelativePaths::isWhole));
   }
 
   private static Optional<List<String>> paths(Setting setting) {

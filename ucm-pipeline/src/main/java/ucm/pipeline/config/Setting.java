@@ -53,6 +53,11 @@ public record Setting(
         : QUERY.matcher(USER.matcher(text).replaceAll("***")).replaceAll("***");
   }
 
+  /** That this value cannot be used, with what is allowed instead. */
+  ConfigProblem refused(String why, String allowed) {
+    return ConfigProblem.error(valueAt, key, why).about(shown(), allowed);
+  }
+
   /** The setting of a key, by its name or an alias; null when there is none. */
   static @Nullable Setting find(Map<String, Setting> settings, ConfigKey<?> key) {
     Setting setting = settings.get(key.name());

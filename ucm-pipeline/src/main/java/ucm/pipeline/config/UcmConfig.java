@@ -103,33 +103,38 @@ public record UcmConfig(
    * @param origin what set it, for example {@code engine} or {@code command line}
    */
   public UcmConfig with(Map<String, ?> connectorValues, String origin) {
-    Map<String, Setting> merged = merge(connector, connectorValues, origin);
-    return new UcmConfig(source, connectorName, connectorStart, topLevel, merged, shapeFindings);
+    return withSettings(topLevel, merge(connector, connectorValues, origin));
   }
 
   /** This configuration with more values for the top level; see {@link #with}. */
   public UcmConfig withTopLevel(Map<String, ?> values, String origin) {
-    Map<String, Setting> merged = merge(topLevel, values, origin);
-    return new UcmConfig(source, connectorName, connectorStart, merged, connector, shapeFindings);
+    return withSettings(merge(topLevel, values, origin), connector);
   }
 
   /** This configuration with the values that another one has of some keys, set there or not. */
   UcmConfig withValuesOf(UcmConfig other, Collection<ConfigKey<?>> keys) {
-    return new UcmConfig(
-        source,
-        connectorName,
-        connectorStart,
-        replaced(topLevel, other.topLevel, keys),
-        replaced(connector, other.connector, keys),
-        shapeFindings);
+    return withSettings(
+        replaced(topLevel, other.topLevel, keys), replaced(connector, other.connector, keys));
+  }
+
+  private UcmConfig withSettings(Map<String, Setting> top, Map<String, Setting> ofConnector) {
+    return new UcmConfig(source, connectorName, connectorStart, top, ofConnector, shapeFindings);
+  }
+
+  /** This configuration, each of its settings changed. */
+  UcmConfig changed(UnaryOperator<Setting> change) {
+    Map<String, Setting> top = new LinkedHashMap<>(topLevel);
+    Map<String, Setting> own = new LinkedHashMap<>(connector);
+    top.replaceAll((key, setting) -> change.apply(setting));
+    own.replaceAll((key, setting) -> change.apply(setting));
+    return withSettings(top, own);
   }
 
   private static Map<String, Setting> replaced(
       Map<String, Setting> old, Map<String, Setting> other, Collection<ConfigKey<?>> keys) {
     Map<String, Setting> all = new LinkedHashMap<>(old);
     for (ConfigKey<?> key : keys) {
-      List<String> names = new ArrayList<>(key.aliases());
-      names.addFirst(key.name());
+      List<String> names = KeyCheck.names(key);
       all.keySet().removeAll(names);
       names.stream().filter(other::containsKey).forEach(name -> all.put(name, other.get(name)));
     }
@@ -271,8 +276,7 @@ public record UcmConfig(
       return Optional.of(PipelineSpec.parse(ConnectorSettings.STORE_PIPELINE.parse(setting.raw())));
     } catch (IllegalArgumentException e) {
       findings.add(
-          ConfigProblem.error(setting.valueAt(), key, String.valueOf(e.getMessage()))
-              .about(setting.shown(), "names of stages joined by '|'"));
+          setting.refused(String.valueOf(e.getMessage()), "names of stages joined by '|'"));
       return Optional.empty();
     }
   }
