@@ -15,8 +15,8 @@ import ucm.cli.output.Table;
 import ucm.lite.curve.CacheHits;
 import ucm.lite.curve.CurveError;
 import ucm.lite.curve.LruCurve;
-import ucm.lite.curve.LruCurves;
 import ucm.lite.curve.TraceAnalysis;
+import ucm.lite.curve.TraceAnalysis.Curves;
 import ucm.lite.curve.TraceSummary;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.policy.SimulatedPolicy;
@@ -71,7 +71,7 @@ record AnalyzeReport(
   }
 
   private List<Sampled> sampled() {
-    Optional<LruCurves> curves = analysis.exact() ? analysis.sampledCurves() : Optional.empty();
+    Optional<Curves> curves = analysis.exact() ? analysis.sampledCurves() : Optional.empty();
     return curves.stream()
         .flatMap(found -> Arrays.stream(TouchOrder.values()).map(found::of))
         .map(curve -> new Sampled(curve, error(curve)))

@@ -21,12 +21,12 @@ import ucm.cli.output.Figures;
 import ucm.cli.output.OutputFile;
 import ucm.cli.runtime.ProductVersion;
 import ucm.lite.curve.LruCurve;
-import ucm.lite.curve.LruCurves;
 import ucm.lite.curve.Quantiles;
 import ucm.lite.curve.TraceAnalysis;
+import ucm.lite.curve.TraceAnalysis.Curves;
 import ucm.lite.curve.TraceSummary;
-import ucm.lite.insight.HotPrefix;
 import ucm.lite.insight.TraceInsights;
+import ucm.lite.insight.TraceInsights.HotPrefix;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.TouchOrder;
@@ -76,7 +76,7 @@ public final class ReportPage {
     if (analysis.exact()) {
       analysis
           .sampledCurves()
-          .map(LruCurves::leafLast)
+          .map(Curves::leafLast)
           .ifPresent(
               curve ->
                   curves.add(

@@ -5,7 +5,7 @@ import ucm.lite.record.TouchOrder;
 
 /**
  * The hits of an LRU cache over a whole trace, for every capacity: exact, or estimated from a sample
- * of the blocks. A step function: between two {@linkplain #stepCapacity(int) steps} nothing changes.
+ * of the blocks. A step function: between two steps nothing changes.
  * Immutable and safe to share.
  */
 public final class LruCurve {
@@ -72,11 +72,6 @@ public final class LruCurve {
     return order;
   }
 
-  /** Blocks hit by a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
-  public long hitBlocks(long capacityBlocks) {
-    return at(capacityBlocks).hitBlocks();
-  }
-
   /** Tokens hit by a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public long hitTokens(long capacityBlocks) {
     return at(capacityBlocks).hitTokens();
@@ -98,11 +93,6 @@ public final class LruCurve {
   /** The number of capacities at which the hits grow; 0 when nothing hits at any capacity. */
   public int stepCount() {
     return capacities.length;
-  }
-
-  /** The capacity of a step in blocks: the smallest with these hits. It grows with the step. */
-  public long stepCapacity(int step) {
-    return capacities[step];
   }
 
   /** The smallest capacity that hits so many tokens; {@link #UNBOUNDED} when none does. */

@@ -12,7 +12,15 @@ import ucm.lite.record.TouchOrder;
  * @param sampledCurves the sampled LRU curves; empty when neither asked for nor needed
  */
 public record TraceAnalysis(
-    TraceSummary summary, Optional<LruCurves> exactCurves, Optional<LruCurves> sampledCurves) {
+    TraceSummary summary, Optional<Curves> exactCurves, Optional<Curves> sampledCurves) {
+
+  /** The LRU curves of a trace in both touch orders. */
+  public record Curves(LruCurve leafLast, LruCurve rootLast) {
+
+    public LruCurve of(TouchOrder order) {
+      return order == TouchOrder.LEAF_LAST ? leafLast : rootLast;
+    }
+  }
 
   /** Whether all numbers are exact, and none is estimated from a sample. */
   public boolean exact() {

@@ -1,7 +1,9 @@
 package ucm.lite.curve;
 
 import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import ucm.lite.curve.TraceAnalysis.Curves;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
@@ -89,11 +91,11 @@ public final class TraceAnalyzer implements TraceVisitor {
    */
   public TraceAnalysis finish() {
     Exact all = exact;
-    LruCurves sampled = LruCurves.of(sampler::curve);
+    Curves sampled = curves(sampler::curve);
     if (all != null) {
       return new TraceAnalysis(
           summary(all.index.size(), all.idealHitBlocks, all.idealHitTokens),
-          Optional.of(LruCurves.of(order -> all.distances.curve(order, 1, 0, 0))),
+          Optional.of(curves(order -> all.distances.curve(order, 1, 0, 0))),
           options.sampling().map(_ -> sampled));
     }
     // Roots touched last, as their distances are estimated without bias.
@@ -102,6 +104,10 @@ public final class TraceAnalyzer implements TraceVisitor {
         summary(sampler.uniqueBlocks(), ideal.hitBlocks(), ideal.hitTokens()),
         Optional.empty(),
         Optional.of(sampled));
+  }
+
+  private static Curves curves(Function<TouchOrder, LruCurve> of) {
+    return new Curves(of.apply(TouchOrder.LEAF_LAST), of.apply(TouchOrder.ROOT_LAST));
   }
 
   private TraceSummary summary(long uniqueBlocks, long idealHitBlocks, long idealHitTokens) {

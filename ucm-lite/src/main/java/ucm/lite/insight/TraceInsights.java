@@ -3,6 +3,7 @@ package ucm.lite.insight;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -70,10 +71,23 @@ public record TraceInsights(
    */
   public record TimeBin(double upToSeconds, long sessionGaps, long blockGaps, long lifetimes) {}
 
+  /**
+   * A prefix that many prompts begin with, as long as it stays (nearly) as frequent.
+   *
+   * @param lastBlockId the id of its last block: 32 hex digits
+   * @param blocks its length
+   * @param requests prompts that begin with it
+   */
+  public record HotPrefix(String lastBlockId, int blocks, long requests) {}
+
   /** Collects them in one walk over the trace. */
   private static final class Collector implements Consumer<NumberedRequest> {
     private static final int NONE = -1;
     private static final double MILLISECOND = 1e-3;
+    private static final int MOST_PREFIXES = 10;
+
+    /** A continuation this frequent belongs to the same hot prefix. */
+    private static final double AS_FREQUENT = 0.9;
 
     /** Ends of the time bins, in seconds; the last bin takes what is longer, too. */
     private static final double[] BIN_EDGES = {
@@ -201,7 +215,7 @@ public record TraceInsights(
       boolean[] goesOn = new boolean[blocks];
       for (int block = 0; block < blocks; block++) {
         int parent = before[block];
-        if (parent != NONE && uses[block] >= HotPrefix.AS_FREQUENT * uses[parent]) {
+        if (parent != NONE && uses[block] >= AS_FREQUENT * uses[parent]) {
           goesOn[parent] = true;
         }
       }
@@ -209,11 +223,14 @@ public record TraceInsights(
           .filter(block -> uses[block] > 1 && !goesOn[block])
           .boxed()
           .sorted(Comparator.comparingLong(this::saved).reversed())
-          .limit(HotPrefix.MOST)
-          .map(
-              block ->
-                  HotPrefix.of(trace.idHigh(block), trace.idLow(block), depth[block], uses[block]))
+          .limit(MOST_PREFIXES)
+          .map(block -> new HotPrefix(id(block), depth[block], uses[block]))
           .toList();
+    }
+
+    private String id(int block) {
+      HexFormat hex = HexFormat.of();
+      return hex.toHexDigits(trace.idHigh(block)) + hex.toHexDigits(trace.idLow(block));
     }
 
     /** Block references that the prefix up to a block saves. */

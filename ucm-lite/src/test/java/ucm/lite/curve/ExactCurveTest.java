@@ -51,17 +51,20 @@ class ExactCurveTest {
         LruCurve curve = analysis.lru(order);
         assertThat(curve.sampleRate()).isEqualTo(1);
         long hits = 0;
-        for (int step = 0; step < curve.stepCount(); step++) {
-          long capacity = curve.stepCapacity(step);
-          assertThat(curve.hitBlocks(capacity)).isGreaterThan(hits);
-          assertThat(curve.hitBlocks(capacity - 1)).isEqualTo(hits);
-          hits = curve.hitBlocks(capacity);
+        int steps = 0;
+        for (long capacity = 1; capacity <= summary.uniqueBlocks(); capacity++) {
+          long here = curve.at(capacity).hitBlocks();
+          assertThat(here).isGreaterThanOrEqualTo(hits);
+          steps += here > hits ? 1 : 0;
+          hits = here;
         }
+        assertThat(curve.stepCount()).isEqualTo(steps);
         assertThat(curve.at(LruCurve.UNBOUNDED))
             .isEqualTo(
                 new CacheHits(
                     LruCurve.UNBOUNDED, summary.idealHitBlocks(), summary.idealHitTokens()));
-        assertThat(curve.hitBlocks(summary.uniqueBlocks())).isEqualTo(summary.idealHitBlocks());
+        assertThat(curve.at(summary.uniqueBlocks()).hitBlocks())
+            .isEqualTo(summary.idealHitBlocks());
       }
     }
   }

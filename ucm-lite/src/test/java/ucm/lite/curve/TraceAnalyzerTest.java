@@ -48,7 +48,7 @@ class TraceAnalyzerTest {
     assertThat(analysis.summary().meanInputTokens()).isZero();
     assertThat(analysis.summary().idealTokenHitRate()).isZero();
     assertThat(analysis.lru(TouchOrder.LEAF_LAST).stepCount()).isZero();
-    assertThat(analysis.lru(TouchOrder.ROOT_LAST).hitBlocks(LruCurve.UNBOUNDED)).isZero();
+    assertThat(analysis.lru(TouchOrder.ROOT_LAST).at(LruCurve.UNBOUNDED).hitBlocks()).isZero();
   }
 
   @Test
@@ -58,9 +58,9 @@ class TraceAnalyzerTest {
     TraceAnalysis early = analyzer.finish();
     analyzer.request(request(0, 10, 1));
 
-    assertThat(early.lru(TouchOrder.LEAF_LAST).hitBlocks(1)).isZero();
-    assertThat(analyzer.finish().lru(TouchOrder.LEAF_LAST).hitBlocks(1)).isEqualTo(1);
-    assertThat(early.lru(TouchOrder.LEAF_LAST).hitBlocks(1)).isZero();
+    assertThat(early.lru(TouchOrder.LEAF_LAST).at(1).hitBlocks()).isZero();
+    assertThat(analyzer.finish().lru(TouchOrder.LEAF_LAST).at(1).hitBlocks()).isEqualTo(1);
+    assertThat(early.lru(TouchOrder.LEAF_LAST).at(1).hitBlocks()).isZero();
   }
 
   @Test

@@ -94,6 +94,6 @@ public class CurveBenchmark {
   }
 
   private static long hits(TraceAnalysis analysis) {
-    return analysis.lru(TouchOrder.LEAF_LAST).hitBlocks(10_000);
+    return analysis.lru(TouchOrder.LEAF_LAST).at(10_000).hitBlocks();
   }
 }
