@@ -18,12 +18,13 @@ import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
 import ucm.cli.output.UsageException;
+import ucm.cli.runtime.PluginsOption;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.UcmConfig;
 
-/** Addresses of blocks such as {@code s3://bucket/prefix}, and the keys that are told beside them. */
-public final class AddressKeys {
+/** Addresses of blocks such as {@code s3://bucket/prefix}, their stores, and the keys that are told beside them. */
+public final class AddressKeys extends PluginsOption {
 
   private static final String MARK = "://";
 
@@ -40,8 +41,8 @@ public final class AddressKeys {
   }
 
   /** The blocks at an address; what the command line says comes before a file. */
-  StoreDirectories open(
-      String address, @Nullable Path config, Map<String, ?> more, StoreCatalog catalog) {
+  StoreDirectories open(String address, @Nullable Path config, Map<String, ?> more) {
+    StoreCatalog catalog = catalog();
     String scheme = address.substring(0, address.indexOf(MARK)).toLowerCase(Locale.ROOT);
     List<AddressedStore> stores =
         catalog.names().stream()

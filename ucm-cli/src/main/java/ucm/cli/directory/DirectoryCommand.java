@@ -21,15 +21,12 @@ import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.PluginsOption;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 
 /** A command that works on directories of blocks: with progress, until Ctrl-C. */
 abstract class DirectoryCommand extends JsonCommand {
   private static final String USUAL_STORE = "Posix";
-
-  @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Parameters(
       paramLabel = "DIR",
@@ -57,11 +54,11 @@ abstract class DirectoryCommand extends JsonCommand {
 
   /** The directories; settings of the command line come before those of a file. */
   StoreDirectories open(Map<String, ?> more) {
-    StoreCatalog catalog = plugins.catalog();
     if (directories.stream().anyMatch(AddressKeys::isAddress)) {
       UsageException.when(directories.size() > 1, "name one address, and nothing beside it");
-      return keys.open(directories.getFirst(), config, more, catalog);
+      return keys.open(directories.getFirst(), config, more);
     }
+    StoreCatalog catalog = keys.catalog();
     UsageException.when(
         directories.isEmpty() == (config == null),
         "name directories or an address such as s3://bucket/prefix, or a file with --config; one"

@@ -14,6 +14,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -33,9 +34,7 @@ import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.PluginsOption;
 import ucm.lite.trace.FileFault;
-import ucm.pipeline.catalog.StoreCatalog;
 
 /** {@code ucm store copy}: blocks of a folder or a bucket into another. */
 @Command(
@@ -52,8 +51,6 @@ final class StoreCopyCommand extends JsonCommand {
 
   private static final long MB = 1_000_000;
   private static final long LAST_WRITES_SECONDS = 10;
-
-  @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Parameters(
       paramLabel = "FROM",
@@ -101,11 +98,11 @@ final class StoreCopyCommand extends JsonCommand {
 
   private final List<Left> left = Collections.synchronizedList(new ArrayList<>());
   private final ReentrantReadWriteLock writes = new ReentrantReadWriteLock();
-  // Guarded by this.
-  private long copied;
-  private long copiedBytes;
-  private long present;
-  private long gone;
+  private final LongAdder copied = new LongAdder();
+  private final LongAdder copiedBytes = new LongAdder();
+  private final LongAdder present = new LongAdder();
+  private final LongAdder gone = new LongAdder();
+  // Guarded by this, as progress is shown by one thread at a time.
   private long seen;
 
   @Override
@@ -113,12 +110,11 @@ final class StoreCopyCommand extends JsonCommand {
     UsageException.within("--threads", threads, 1, 1024);
     UsageException.atLeast("--max-mbps", maxMegabytesPerSecond, 0);
     UsageException.when(from.equals(to), "FROM and TO are the same: " + from);
-    StoreCatalog catalog = plugins.catalog();
     UsageException.when(
         !AddressKeys.isAddress(from) && !Files.isDirectory(Path.of(from)),
         "there is no directory " + from + " to copy from");
-    StoreDirectories source = place(from, catalog);
-    StoreDirectories target = place(to, catalog);
+    StoreDirectories source = place(from);
+    StoreDirectories target = place(to);
     boolean whole = DirectoryCommand.onBlocks(work -> copy(source, target, work));
     if (!Cleanup.interrupted()) {
       print(this::data, this::show);
@@ -126,9 +122,9 @@ final class StoreCopyCommand extends JsonCommand {
     return whole && left.isEmpty() ? 0 : 1;
   }
 
-  private StoreDirectories place(String place, StoreCatalog catalog) {
+  private StoreDirectories place(String place) {
     if (AddressKeys.isAddress(place)) {
-      return keys.open(place, config, Map.of(), catalog);
+      return keys.open(place, config, Map.of());
     }
     Path folder = Path.of(place);
     try {
@@ -136,7 +132,7 @@ final class StoreCopyCommand extends JsonCommand {
     } catch (IOException e) {
       throw new UsageException("cannot make the directory " + folder + ": " + FileFault.of(e));
     }
-    return AddressKeys.opened(store, AddressKeys.directories(Stream.of(folder)), catalog);
+    return AddressKeys.opened(store, AddressKeys.directories(Stream.of(folder)), keys.catalog());
   }
 
   private boolean copy(StoreDirectories source, StoreDirectories target, Observer work) {
@@ -209,7 +205,7 @@ final class StoreCopyCommand extends JsonCommand {
       ReadRateLimit limit,
       Observer work) {
     if (block.layout() != null && writer.holds(block)) {
-      count(() -> present++);
+      present.increment();
       return;
     }
     String fault = block.fault();
@@ -226,27 +222,19 @@ final class StoreCopyCommand extends JsonCommand {
     if (fault != null) {
       left.add(new Left(block.id(), fault));
     } else if (bytes == null) {
-      count(() -> gone++);
+      gone.increment();
     } else {
       writes.readLock().lock();
       try {
         if (!work.isStopped()) {
           writer.write(block, bytes);
-          copied(bytes.limit());
+          copied.increment();
+          copiedBytes.add(bytes.limit());
         }
       } finally {
         writes.readLock().unlock();
       }
     }
-  }
-
-  private synchronized void copied(long size) {
-    copied++;
-    copiedBytes += size;
-  }
-
-  private synchronized void count(Runnable change) {
-    change.run();
   }
 
   private synchronized void tell(Observer work, long total) {
@@ -256,10 +244,10 @@ final class StoreCopyCommand extends JsonCommand {
 
   private Fields data() {
     return new Fields()
-        .with("copied_blocks", copied)
-        .with("copied_bytes", copiedBytes)
-        .with("present_blocks", present)
-        .with("vanished_blocks", gone)
+        .with("copied_blocks", copied.sum())
+        .with("copied_bytes", copiedBytes.sum())
+        .with("present_blocks", present.sum())
+        .with("vanished_blocks", gone.sum())
         .with("not_copied", LEFT.data(left));
   }
 
@@ -267,6 +255,6 @@ final class StoreCopyCommand extends JsonCommand {
     left.forEach(each -> say("not copied: " + each.id() + ": " + each.reason()));
     say(
         "copied %s blocks (%s); %s were there already, %s vanished meanwhile, %s were not copied"
-            .formatted(copied, Figures.bytes(copiedBytes), present, gone, left.size()));
+            .formatted(copied, Figures.bytes(copiedBytes.sum()), present, gone, left.size()));
   }
 }

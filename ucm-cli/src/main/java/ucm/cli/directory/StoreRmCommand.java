@@ -24,7 +24,6 @@ import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.PluginsOption;
 import ucm.lite.trace.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -44,8 +43,6 @@ import ucm.pipeline.config.UcmConfig;
 final class StoreRmCommand extends JsonCommand {
 
   private static final int AT_ONCE = 1024;
-
-  @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
       names = "--config",
@@ -92,7 +89,7 @@ final class StoreRmCommand extends JsonCommand {
           "name the file of a pipeline with --config, or an address of a bucket before the ids");
     }
     UcmConfig read = UcmConfig.read(file);
-    StoreCatalog catalog = plugins.catalog();
+    StoreCatalog catalog = keys.catalog();
     UcmConfig scheduler = read.with(asScheduler(read, catalog), "store rm");
     List<String> left = new ArrayList<>();
     int removed = 0;
@@ -127,7 +124,7 @@ final class StoreRmCommand extends JsonCommand {
 
   private int removeAt(String address) {
     BlockIds wanted = wanted();
-    StoreDirectories blocks = keys.open(address, config, Map.of(), plugins.catalog());
+    StoreDirectories blocks = keys.open(address, config, Map.of());
     Confirmation.require(
         yes,
         "remove the blocks",
