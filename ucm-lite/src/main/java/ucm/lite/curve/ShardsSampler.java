@@ -133,7 +133,7 @@ final class ShardsSampler {
     return number;
   }
 
-  private double rate() {
+  double rate() {
     return threshold / HASHES;
   }
 

@@ -13,6 +13,7 @@ import java.util.ServiceConfigurationError;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
@@ -262,11 +263,16 @@ public final class StoreCatalog {
   }
 
   private List<ConfigKey<?>> configKeys(String name) {
+    return said(name, "which keys it has", List.of(), store -> configKeys(name, store));
+  }
+
+  /** What a fresh store says; one that cannot be asked says nothing. */
+  private <T> T said(String name, String what, T nothing, Function<Store, T> question) {
     try {
-      return configKeys(name, create(name));
+      return question.apply(create(name));
     } catch (RuntimeException | LinkageError e) {
-      LOG.warn("Store {} does not say which keys it has: {}", name, BoundedCall.reason(e));
-      return List.of();
+      LOG.warn("Store {} does not say {}: {}", name, what, BoundedCall.reason(e));
+      return nothing;
     }
   }
 
@@ -284,13 +290,12 @@ public final class StoreCatalog {
   public Map<String, Object> suggestions(List<String> names) {
     Map<String, Object> all = new TreeMap<>();
     for (String name : names.stream().filter(usable::containsKey).toList()) {
-      try {
-        Store store = create(name);
-        call(name, "suggestions()", () -> Map.copyOf(store.suggestions()))
-            .forEach(all::putIfAbsent);
-      } catch (RuntimeException | LinkageError e) {
-        LOG.warn("Store {} does not say what it suggests: {}", name, BoundedCall.reason(e));
-      }
+      said(
+              name,
+              "what it suggests",
+              Map.<String, Object>of(),
+              store -> call(name, "suggestions()", () -> Map.copyOf(store.suggestions())))
+          .forEach(all::putIfAbsent);
     }
     return all;
   }

@@ -6,7 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
@@ -28,7 +27,12 @@ public record ConfigChange(Map<String, Values> live, Map<String, Values> fixed, 
    * @param from the one in use; null when it has none
    * @param to the one asked for
    */
-  public record Values(@Nullable Object from, @Nullable Object to) {}
+  public record Values(@Nullable Object from, @Nullable Object to) {
+
+    private boolean differ() {
+      return !Objects.equals(from, to);
+    }
+  }
 
   /**
    * Compares.
@@ -37,26 +41,27 @@ public record ConfigChange(Map<String, Values> live, Map<String, Values> fixed, 
    */
   public static ConfigChange of(
       UcmConfig inUse, UcmConfig other, Collection<? extends ConfigKey<?>> keys) {
+    Map<ConfigKey<?>, Values> all = new LinkedHashMap<>();
+    for (ConfigKey<?> key : ConnectorSettings.TOP_LEVEL) {
+      all.put(key, values(key, inUse.topLevelConfig(), other.topLevelConfig()));
+    }
+    for (ConfigKey<?> key : keys) {
+      all.put(key, values(key, inUse.storeConfig(), other.storeConfig()));
+    }
     Map<String, Values> live = new LinkedHashMap<>();
     Map<String, Values> fixed = new LinkedHashMap<>();
-    List<ConfigKey<?>> liveKeys = new ArrayList<>();
-    Optional<PipelineSpec> stages = inUse.findPipeline(new ArrayList<>());
-    Optional<PipelineSpec> asked = other.findPipeline(new ArrayList<>());
-    if (!stages.equals(asked)) {
-      fixed.put(
-          ConnectorSettings.STORE_PIPELINE.name(),
-          new Values(
-              stages.map(PipelineSpec::toString).orElse(null),
-              asked.map(PipelineSpec::toString).orElse(null)));
+    Values stages = new Values(stages(inUse), stages(other));
+    if (stages.differ()) {
+      fixed.put(ConnectorSettings.STORE_PIPELINE.name(), stages);
     }
-    compare(
-        inUse.topLevelConfig(),
-        other.topLevelConfig(),
-        ConnectorSettings.TOP_LEVEL,
-        live,
-        fixed,
-        liveKeys);
-    compare(inUse.storeConfig(), other.storeConfig(), keys, live, fixed, liveKeys);
+    all.forEach(
+        (key, values) -> {
+          if (values.differ()) {
+            (key.isLive() ? live : fixed).put(key.name(), values);
+          }
+        });
+    List<ConfigKey<?>> liveKeys = new ArrayList<>(all.keySet());
+    liveKeys.removeIf(key -> !key.isLive());
     return new ConfigChange(live, fixed, inUse.withValuesOf(other, liveKeys));
   }
 
@@ -65,25 +70,12 @@ public record ConfigChange(Map<String, Values> live, Map<String, Values> fixed, 
     return merged.withValuesOf(inUse, keys);
   }
 
-  private static void compare(
-      StoreConfig from,
-      StoreConfig to,
-      Collection<? extends ConfigKey<?>> keys,
-      Map<String, Values> live,
-      Map<String, Values> fixed,
-      List<ConfigKey<?>> liveKeys) {
-    for (ConfigKey<?> key : keys) {
-      Values values = new Values(value(from, key), value(to, key));
-      if (key.isLive()) {
-        liveKeys.add(key);
-      }
-      if (!Objects.equals(values.from, values.to)) {
-        (key.isLive() ? live : fixed).put(key.name(), values);
-      }
-    }
+  private static <T> Values values(ConfigKey<T> key, StoreConfig from, StoreConfig to) {
+    return new Values(
+        from.find(key).orElse(key.defaultValue()), to.find(key).orElse(key.defaultValue()));
   }
 
-  private static <T> @Nullable T value(StoreConfig config, ConfigKey<T> key) {
-    return config.find(key).orElse(key.defaultValue());
+  private static @Nullable String stages(UcmConfig config) {
+    return config.findPipeline(new ArrayList<>()).map(PipelineSpec::toString).orElse(null);
   }
 }
