@@ -9,7 +9,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.event.Level;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -242,9 +241,7 @@ public final class DemoCommand extends JsonCommand {
     long moveNanos = 0;
     try (Pipeline pipeline = cleanup.add(setup.openPipeline(0));
         Progress progress = new Progress("round " + number, prompts)) {
-      boolean keepsBytes = pipeline.keepsBytes();
-      PrefixClient client =
-          new PrefixClient(pipeline, memory, policy, keepsBytes, timeout, Level.DEBUG);
+      PrefixClient client = new PrefixClient(pipeline, memory, policy, timeout);
       SplittableRandom random = new SplittableRandom(seed);
       for (int prompt = 0; prompt < prompts; prompt++) {
         progress.at(prompt);
@@ -259,6 +256,7 @@ public final class DemoCommand extends JsonCommand {
         millis[prompt] = (hashNanos + served.loadNanos() + served.dumpNanos()) / 1e6;
       }
       double flushSeconds = EngineConfig.flush(pipeline, timeout) / 1e9;
+      boolean keepsBytes = pipeline.keepsBytes();
       long moved = keepsBytes ? (all.hits() + all.dumped()) * memory.blockSize() : 0;
       return new Round(
           number,

@@ -3,7 +3,6 @@ package ucm.cli.replay;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.slf4j.event.Level;
 import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.TransferResult;
@@ -14,13 +13,7 @@ import ucm.pipeline.connector.HitPolicy;
  * Does for a prompt what an engine does: asks how much of it is stored, loads that, computes the rest
  * (here: makes it up), and dumps what was computed. Used by one thread.
  */
-record PrefixClient(
-    Store store,
-    EngineMemory memory,
-    HitPolicy policy,
-    boolean verify,
-    Duration timeout,
-    Level logLevel) {
+record PrefixClient(Store store, EngineMemory memory, HitPolicy policy, Duration timeout) {
 
   private static final Logger LOG = LoggerFactory.getLogger(PrefixClient.class);
 
@@ -61,14 +54,13 @@ record PrefixClient(
     int found = store.lookupPrefix(ids) + 1;
     int hits = load(ids, policy.loaded(0, found, tokens));
     long loaded = System.nanoTime();
-    LOG.atLevel(logLevel)
-        .log(
-            "request_id: {}, total_blocks_num: {}, hit hbm: 0, hit external: {}, total tokens: {}",
-            requestId,
-            blocks,
-            found,
-            tokens);
-    if (verify) {
+    LOG.debug(
+        "request_id: {}, total_blocks_num: {}, hit hbm: 0, hit external: {}, total tokens: {}",
+        requestId,
+        blocks,
+        found,
+        tokens);
+    if (store.keepsBytes()) {
       memory.verify(ids, 0, hits);
     }
     memory.fill(ids, hits, blocks);

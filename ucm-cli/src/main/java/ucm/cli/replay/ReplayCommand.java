@@ -3,7 +3,6 @@ package ucm.cli.replay;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.slf4j.event.Level;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -212,8 +211,7 @@ public final class ReplayCommand extends JsonCommand {
     void serve(TraceRequest request, HitPolicy policy) throws InterruptedException {
       BlockIds ids = storeIds(request);
       makeRoom(ids.size());
-      PrefixClient client =
-          new PrefixClient(store, memory, policy, store.keepsBytes(), timeout, Level.DEBUG);
+      PrefixClient client = new PrefixClient(store, memory, policy, timeout);
       Served now = client.serve(name(request, requests()), request.inputTokens(), ids);
       int hit = request.prefixTokens((int) now.hits());
       served = served.plus(now);
