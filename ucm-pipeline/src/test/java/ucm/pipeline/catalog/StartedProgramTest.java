@@ -35,7 +35,6 @@ class StartedProgramTest {
           "org.snakeyaml.engine",
           "tools.jackson.core",
           "tools.jackson.databind",
-          "tools.jackson.dataformat.yaml",
           "com.fasterxml.jackson.annotation");
 
   @TempDir Path temp;
