@@ -167,17 +167,17 @@ public final class UcmYaml {
       return text;
     }
     Tag type = TYPES.resolve(text, true);
-    if (type == Tag.NULL || text.equals("~") || text.equalsIgnoreCase("null")) {
+    if (type.equals(Tag.NULL) || text.equals("~") || text.equalsIgnoreCase("null")) {
       return null;
     }
-    if (type == Tag.BOOL) {
+    if (type.equals(Tag.BOOL)) {
       return Boolean.valueOf(text);
     }
     try {
-      if (type == Tag.INT || SIGNED.matcher(text).matches()) {
+      if (type.equals(Tag.INT) || SIGNED.matcher(text).matches()) {
         return Long.valueOf(text);
       }
-      if (type == Tag.FLOAT || FRACTION.matcher(text).matches()) {
+      if (type.equals(Tag.FLOAT) || FRACTION.matcher(text).matches()) {
         Double number = Double.valueOf(text);
         return Double.isFinite(number) ? number : text;
       }
