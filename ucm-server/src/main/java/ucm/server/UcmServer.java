@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -36,6 +37,7 @@ public final class UcmServer implements AutoCloseable {
   private static final Duration ACCEPT_PAUSE = Duration.ofMillis(100);
   private static final int BOOT_ID_BYTES = 16;
 
+  private final ThreadFactory threads;
   private final ServerDirectory directory;
   private final Engines engines;
   private final Duration idleExit;
@@ -84,6 +86,22 @@ public final class UcmServer implements AutoCloseable {
    * @param idleExit ends the daemon when it had no client for so long; zero for never
    */
   UcmServer(ServerDirectory directory, Engines engines, Duration idleExit, ProcessControl process) {
+    this(
+        directory,
+        engines,
+        idleExit,
+        process,
+        Thread.ofPlatform().daemon().name("ucm-serve-client-", 0).factory());
+  }
+
+  /** The same with threads of the caller, one for each client. */
+  UcmServer(
+      ServerDirectory directory,
+      Engines engines,
+      Duration idleExit,
+      ProcessControl process,
+      ThreadFactory threads) {
+    this.threads = threads;
     administration = new Administration(this, engines, process);
     this.directory = directory;
     this.engines = engines;
@@ -131,8 +149,9 @@ public final class UcmServer implements AutoCloseable {
         IOException fault = admit();
         if (fault != null && before == null) {
           LOG.warn(
-              "clients wait at {}, as none can be admitted now: {}; with too many open files, raise"
-                  + " their limit (ulimit -n, or LimitNOFILE= of the unit)",
+              "clients wait at {}, as none can be admitted now: {}; with too many open files or"
+                  + " threads, raise their limit (ulimit -n and -u, LimitNOFILE= and TasksMax= of"
+                  + " the unit, or that of the container)",
               directory.socket(),
               fault.toString());
         }
@@ -145,13 +164,20 @@ public final class UcmServer implements AutoCloseable {
     }
   }
 
-  /** Waits for a client and admits it; says why that is not possible now, as for want of descriptors. */
+  /** Waits for a client and admits it; says why that is not possible now, as for want of descriptors or threads. */
   private @Nullable IOException admit() throws ClosedChannelException {
     try {
       SocketChannel channel = listener.accept();
       Connection connection = new Connection(this, channel);
       connections.add(connection);
-      Thread.ofPlatform().daemon().name("ucm-serve-client-", 0).start(connection);
+      try {
+        threads.newThread(connection).start();
+      } catch (OutOfMemoryError e) {
+        // No thread is to be had: the client is told by the end of its connection, and comes again.
+        connections.remove(connection);
+        channel.close();
+        return new IOException(e.getMessage(), e);
+      }
       return null;
     } catch (ClosedChannelException e) {
       throw e;

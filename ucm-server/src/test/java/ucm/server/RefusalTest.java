@@ -160,6 +160,19 @@ final class RefusalTest {
   }
 
   @Test
+  void aClientThatGetsNoThreadAndTheNextOneIsAdmitted() throws Exception {
+    daemon.threadsToRefuse.set(1);
+    try (TestClient refused = new TestClient(daemon.socket)) {
+      assertThat(refused.receive()).isNull();
+    }
+    try (TestClient client = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      client.ping();
+      // Of the one that asks, and this one.
+      assertThat(daemon.status().get("clients").asInt()).isEqualTo(2);
+    }
+  }
+
+  @Test
   void randomBytesInPlaceOfFrames() throws Exception {
     Random random = new Random(1);
     for (int i = 0; i < 300; i++) {

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -23,6 +24,9 @@ final class TestDaemon implements AutoCloseable {
   final String yaml;
   final AtomicLong nanos = new AtomicLong();
   final RecordingMetrics metrics = new RecordingMetrics();
+
+  /** So many of the next clients get none. */
+  final AtomicInteger threadsToRefuse = new AtomicInteger();
 
   final UcmServer server;
   private final Thread thread;
@@ -51,7 +55,7 @@ final class TestDaemon implements AutoCloseable {
             stagingBytes,
             nanos::get,
             PROCESS::apply);
-    server = new UcmServer(directory, engines, Duration.ZERO, PROCESS);
+    server = new UcmServer(directory, engines, Duration.ZERO, PROCESS, this::newThread);
     thread =
         Thread.ofPlatform()
             .start(
@@ -62,6 +66,17 @@ final class TestDaemon implements AutoCloseable {
                     Thread.currentThread().interrupt();
                   }
                 });
+  }
+
+  private Thread newThread(Runnable client) {
+    return threadsToRefuse.getAndUpdate(left -> Math.max(0, left - 1)) > 0
+        ? new Thread() {
+          @Override
+          public void start() {
+            throw new OutOfMemoryError("unable to create native thread");
+          }
+        }
+        : Thread.ofPlatform().daemon().unstarted(client);
   }
 
   /** A process of which nothing can be changed but the word for its log. */
