@@ -15,6 +15,7 @@ module ucm.pipeline {
   requires org.slf4j;
   requires org.snakeyaml.engine;
   requires tools.jackson.core;
+  requires tools.jackson.dataformat.yaml;
   requires transitive ucm.api;
   requires ucm.lite;
 

@@ -76,7 +76,7 @@ class ImageSmokeIT {
     JsonNode sbom = JsonMapper.builder().build().readTree(legal.resolve("sbom.json").toFile());
     assertThat(sbom.get("bomFormat").asString()).isEqualTo("CycloneDX");
     assertThat(sbom.get("components").findValuesAsString("name"))
-        .contains("jna-jpms", "logback-classic", "snakeyaml-engine", "jcuda")
+        .contains("jna-jpms", "logback-classic", "jackson-dataformat-yaml", "jcuda")
         .contains("prometheus-metrics-core", "prometheus-metrics-exposition-textformats");
     assertThat(Files.readString(legal.resolve("THIRD-PARTY.txt")))
         .contains("jna-jpms", "logback-classic", "prometheus-metrics-core")

@@ -2,26 +2,19 @@ package ucm.pipeline.config;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
-import org.snakeyaml.engine.v2.api.LoadSettings;
-import org.snakeyaml.engine.v2.events.AliasEvent;
-import org.snakeyaml.engine.v2.events.Event;
-import org.snakeyaml.engine.v2.events.MappingStartEvent;
-import org.snakeyaml.engine.v2.events.ScalarEvent;
-import org.snakeyaml.engine.v2.events.SequenceStartEvent;
 import org.snakeyaml.engine.v2.exceptions.Mark;
 import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
-import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
-import org.snakeyaml.engine.v2.nodes.Tag;
-import org.snakeyaml.engine.v2.parser.ParserImpl;
-import org.snakeyaml.engine.v2.resolver.JsonScalarResolver;
-import org.snakeyaml.engine.v2.resolver.ScalarResolver;
-import org.snakeyaml.engine.v2.scanner.StreamReader;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.dataformat.yaml.YAMLFactory;
+import tools.jackson.dataformat.yaml.YAMLParser;
 import ucm.api.config.ConfigOrigin;
 import ucm.pipeline.config.YamlNode.Entry;
 import ucm.pipeline.config.YamlNode.YamlList;
@@ -37,19 +30,20 @@ import ucm.pipeline.config.YamlNode.YamlScalar;
 public final class UcmYaml {
 
   private static final int MAX_DEPTH = 32;
-  private static final LoadSettings SETTINGS = LoadSettings.builder().build();
-  private static final ScalarResolver TYPES = new JsonScalarResolver();
+  private static final YAMLFactory FACTORY = YAMLFactory.builder().build();
 
-  // Numbers of the YAML 1.2 core schema that JSON does not have.
+  // Numbers of the YAML 1.2 core schema that the parser takes for text.
   private static final Pattern SIGNED = Pattern.compile("\\+[0-9]+");
   private static final Pattern FRACTION = Pattern.compile("[-+]?\\.[0-9]+([eE][-+]?[0-9]+)?");
 
   private final String source;
-  private final Iterator<Event> events;
+  private final String[] lines;
+  private final YAMLParser parser;
 
-  private UcmYaml(String source, String text) {
+  private UcmYaml(String source, String text, YAMLParser parser) {
     this.source = source;
-    this.events = new ParserImpl(SETTINGS, new StreamReader(SETTINGS, text));
+    this.lines = text.split("\\R", -1);
+    this.parser = parser;
   }
 
   /**
@@ -61,18 +55,16 @@ public final class UcmYaml {
   public static YamlMap read(String source, String document) {
     String text = YamlText.withoutMark(document);
     YamlText.requireReadable(source, text);
-    try {
-      return new UcmYaml(source, text).document();
-    } catch (MarkedYamlEngineException e) {
-      throw new ConfigException(origin(source, e.getProblemMark()), "is no YAML: " + explain(e));
-    } catch (YamlEngineException e) {
-      throw new ConfigException(ConfigOrigin.of(source), "is no YAML: " + e.getMessage());
+    try (JsonParser parser = FACTORY.createParser(ObjectReadContext.empty(), text)) {
+      return new UcmYaml(source, text, (YAMLParser) parser).document();
+    } catch (JacksonException e) {
+      throw syntax(source, e);
     }
   }
 
   private YamlMap document() {
-    Event first = nextContent();
-    if (first.getEventId() == Event.ID.StreamEnd) {
+    JsonToken first = parser.nextToken();
+    if (first == null) {
       throw new ConfigException(
           ConfigOrigin.of(source), "is empty; a configuration is a map of keys and values");
     }
@@ -81,119 +73,130 @@ public final class UcmYaml {
       throw new ConfigException(
           root.at(), "found " + root.kind() + "; a configuration is a map of keys and values");
     }
-    Event next = nextContent();
-    if (next.getEventId() != Event.ID.StreamEnd) {
+    if (parser.nextToken() != null) {
       throw new ConfigException(
-          at(next), "a second document starts here; a configuration is one document");
+          here(), "a second document starts here; a configuration is one document");
     }
     return map;
   }
 
-  /** The next event but those of the begin of the stream, and of begin and end of a document. */
-  private Event nextContent() {
-    Event event = events.next();
-    return switch (event.getEventId()) {
-      case StreamStart, DocumentStart, DocumentEnd -> nextContent();
-      default -> event;
-    };
-  }
-
-  private YamlNode node(Event event, int depth) {
-    ConfigOrigin at = at(event);
-    if (event instanceof AliasEvent alias) {
+  private YamlNode node(@Nullable JsonToken token, int depth) {
+    ConfigOrigin at = here();
+    if (parser.isCurrentAlias()) {
       throw new ConfigException(
           at,
-          "found the alias *" + alias.getAlias() + "; write the value out, aliases are refused");
+          "found the alias *" + parser.getString() + "; write the value out, aliases are refused");
     }
-    Optional<String> tag =
-        switch (event) {
-          case ScalarEvent scalar -> scalar.getTag();
-          case MappingStartEvent map -> map.getTag();
-          case SequenceStartEvent list -> list.getTag();
-          default -> throw new IllegalStateException("found " + event);
-        };
-    if (tag.isPresent()) {
-      String name = tag.get().replaceFirst("^!+", "");
+    if (parser.getTypeId() != null) {
       throw new ConfigException(
-          at, "found the tag " + name + "; write the plain value, tags are refused");
+          at, "found the tag " + parser.getTypeId() + "; write the plain value, tags are refused");
     }
     if (depth > MAX_DEPTH) {
       throw new ConfigException(at, "is nested more than " + MAX_DEPTH + " deep");
     }
-    return switch (event) {
-      case ScalarEvent scalar -> new YamlScalar(at, value(scalar));
-      case MappingStartEvent _ -> map(at, depth);
-      default -> list(at, depth);
+    return switch (token) {
+      case START_OBJECT -> map(at, depth);
+      case START_ARRAY -> list(at, depth);
+      case null, default -> new YamlScalar(at, scalar(token, at));
     };
   }
 
   private YamlMap map(ConfigOrigin at, int depth) {
     List<Entry> entries = new ArrayList<>();
     Map<String, ConfigOrigin> seen = new HashMap<>();
-    Event event = events.next();
-    while (event.getEventId() != Event.ID.MappingEnd) {
-      if (!(event instanceof ScalarEvent key)) {
-        throw new ConfigException(
-            origin(source, event.getEndMark()),
-            "is no YAML: a key is plain text, not a list or a map");
-      }
-      String name = key.getValue();
-      ConfigOrigin keyAt = at(key);
-      ConfigOrigin earlier = seen.putIfAbsent(name, keyAt);
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      String key = parser.currentName();
+      ConfigOrigin keyAt = here();
+      ConfigOrigin earlier = seen.putIfAbsent(key, keyAt);
       if (earlier != null) {
         throw new ConfigException(
-            keyAt, "the key " + name + " stands here and in line " + earlier.line() + "; keep one");
+            keyAt, "the key " + key + " stands here and in line " + earlier.line() + "; keep one");
       }
-      entries.add(new Entry(name, keyAt, node(events.next(), depth + 1)));
-      event = events.next();
+      entries.add(new Entry(key, keyAt, node(parser.nextToken(), depth + 1)));
     }
     return new YamlMap(at, List.copyOf(entries));
   }
 
   private YamlList list(ConfigOrigin at, int depth) {
     List<YamlNode> items = new ArrayList<>();
-    Event event = events.next();
-    while (event.getEventId() != Event.ID.SequenceEnd) {
-      items.add(node(event, depth + 1));
-      event = events.next();
+    for (JsonToken token = parser.nextToken();
+        token != JsonToken.END_ARRAY;
+        token = parser.nextToken()) {
+      items.add(node(token, depth + 1));
     }
     return new YamlList(at, List.copyOf(items));
   }
 
-  /** A number too large stays the text it is, so that a message can show it. */
-  private static @Nullable Object value(ScalarEvent scalar) {
-    String text = scalar.getValue();
-    if (!scalar.isPlain()) {
-      return text;
-    }
-    Tag type = TYPES.resolve(text, true);
-    if (type.equals(Tag.NULL) || text.equals("~") || text.equalsIgnoreCase("null")) {
+  private @Nullable Object scalar(@Nullable JsonToken token, ConfigOrigin at) {
+    if (token == null || token == JsonToken.VALUE_NULL) {
       return null;
     }
-    if (type.equals(Tag.BOOL)) {
-      return Boolean.valueOf(text);
+    String text = parser.getString();
+    return switch (token) {
+      case VALUE_TRUE -> true;
+      case VALUE_FALSE -> false;
+      case VALUE_NUMBER_INT -> whole(text);
+      case VALUE_NUMBER_FLOAT -> fraction(text);
+      default -> isQuoted(at) ? text : plain(text);
+    };
+  }
+
+  private static @Nullable Object plain(String text) {
+    if (text.equals("~") || text.equalsIgnoreCase("null")) {
+      return null;
     }
+    if (SIGNED.matcher(text).matches()) {
+      return whole(text);
+    }
+    return FRACTION.matcher(text).matches() ? fraction(text) : text;
+  }
+
+  /** A number too large stays the text it is, so that a message can show it. */
+  private static Object whole(String text) {
     try {
-      if (type.equals(Tag.INT) || SIGNED.matcher(text).matches()) {
-        return Long.valueOf(text);
-      }
-      if (type.equals(Tag.FLOAT) || FRACTION.matcher(text).matches()) {
-        Double number = Double.valueOf(text);
-        return Double.isFinite(number) ? number : text;
-      }
+      return Long.valueOf(text);
     } catch (NumberFormatException e) {
       return text;
     }
-    return text;
   }
 
-  private ConfigOrigin at(Event event) {
-    return origin(source, event.getStartMark());
+  private static Object fraction(String text) {
+    try {
+      Double number = Double.valueOf(text);
+      return number.isInfinite() || number.isNaN() ? text : number;
+    } catch (NumberFormatException e) {
+      return text;
+    }
   }
 
-  private static ConfigOrigin origin(String source, Optional<Mark> mark) {
-    return mark.map(at -> new ConfigOrigin(source, at.getLine() + 1, at.getColumn() + 1))
-        .orElseGet(() -> ConfigOrigin.of(source));
+  private boolean isQuoted(ConfigOrigin at) {
+    String line = at.line() <= lines.length ? lines[at.line() - 1] : "";
+    char first = at.column() <= line.length() ? line.charAt(at.column() - 1) : ' ';
+    return first == '"' || first == '\'';
+  }
+
+  private ConfigOrigin here() {
+    return origin(source, parser.currentTokenLocation());
+  }
+
+  private static ConfigOrigin origin(String source, @Nullable TokenStreamLocation location) {
+    return location == null
+        ? ConfigOrigin.of(source)
+        : new ConfigOrigin(source, location.getLineNr(), location.getColumnNr());
+  }
+
+  private static ConfigException syntax(String source, JacksonException fault) {
+    if (fault.getCause() instanceof MarkedYamlEngineException marked
+        && marked.getProblemMark().isPresent()) {
+      Mark mark = marked.getProblemMark().get();
+      ConfigOrigin at = new ConfigOrigin(source, mark.getLine() + 1, mark.getColumn() + 1);
+      return new ConfigException(at, "is no YAML: " + explain(marked));
+    }
+    String message = String.valueOf(fault.getOriginalMessage()).lines().findFirst().orElse("");
+    if (message.startsWith("Expected a property name")) {
+      message = "a key is plain text, not a list or a map";
+    }
+    return new ConfigException(origin(source, fault.getLocation()), "is no YAML: " + message);
   }
 
   private static String explain(MarkedYamlEngineException fault) {
@@ -205,6 +208,7 @@ public final class UcmYaml {
       return "found a ':' where none is allowed; quote the value, or check how the line is"
           + " indented";
     }
-    return fault.getContext() == null ? problem : fault.getContext() + ", " + problem;
+    String context = String.valueOf(fault.getContext());
+    return fault.getContext() == null ? problem : context + ", " + problem;
   }
 }

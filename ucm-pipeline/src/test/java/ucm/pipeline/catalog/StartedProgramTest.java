@@ -35,6 +35,7 @@ class StartedProgramTest {
           "org.snakeyaml.engine",
           "tools.jackson.core",
           "tools.jackson.databind",
+          "tools.jackson.dataformat.yaml",
           "com.fasterxml.jackson.annotation");
 
   @TempDir Path temp;
