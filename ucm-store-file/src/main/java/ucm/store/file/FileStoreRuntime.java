@@ -165,7 +165,7 @@ final class FileStoreRuntime {
       } catch (FileException e) {
         throw new StoreException(
             ("%s cannot make the directory %s of storage_backends: %s; make it for the user who"
-                 + " runs this process, or name another")
+                    + " runs this process, or name another")
                 .formatted(config.kind().name(), directory, e.getMessage()),
             e);
       }
