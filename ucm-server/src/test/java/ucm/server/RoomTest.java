@@ -93,7 +93,11 @@ final class RoomTest {
     try (TestClient worker = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
       worker.openWorker(id, 1, false, yaml, 0, 512);
     }
-    // The connection's end is known to the daemon a moment later.
+    awaitNoEngine(daemon);
+  }
+
+  /** The end of a connection is known to the daemon a moment later. */
+  private static void awaitNoEngine(TestDaemon daemon) throws Exception {
     while (!daemon.status().get("engines").isEmpty()) {
       Thread.onSpinWait();
     }
@@ -148,6 +152,7 @@ final class RoomTest {
           }
         }
       }
+      awaitNoEngine(daemon);
       register(daemon, "other", daemon.yaml + CHANGED);
       assertThat(OPENED).hasValue(2);
     }
