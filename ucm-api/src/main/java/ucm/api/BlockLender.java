@@ -40,7 +40,7 @@ public interface BlockLender {
 
     /**
      * Where the first blocks begin, once the task has completed; fewer than all when the next one could not be
-     * loaded, or does not lie in one piece. To be asked for once, and to be {@linkplain #giveBack given back}.
+     * loaded, or does not lie in one piece. They are to be {@linkplain #giveBack given back}, each once.
      */
     int[] lent();
   }

@@ -9,12 +9,14 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.BlockLender.Fetch;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
 import ucm.store.cache.fixture.TestCache;
@@ -41,6 +43,7 @@ final class AllocationTest {
     HOT_LOAD,
     COLD_LOAD,
     LOAD_WITH_HITS_AND_MISSES_IN_TURNS,
+    FETCH,
     DUMP,
     DUMP_OF_WHICH_EACH_OTHER_IS_BEHIND,
     DUMP_OF_WHICH_EACH_OTHER_IS_KNOWN_BEHIND;
@@ -97,6 +100,8 @@ final class AllocationTest {
         long before = THREADS.getTotalThreadAllocatedBytes();
         if (shape.isDump()) {
           dump(transfer);
+        } else if (shape == Shape.FETCH) {
+          fetch(ids);
         } else {
           load(transfer);
         }
@@ -117,6 +122,13 @@ final class AllocationTest {
 
     private void load(Transfer transfer) throws InterruptedException {
       cache.store.load(transfer).await(PATIENCE).requireOk();
+    }
+
+    private void fetch(BlockIds ids) throws InterruptedException {
+      Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
+      fetch.await(PATIENCE).requireOk();
+      assertThat(fetch.lent()).hasSize(ids.size());
+      cache.store.giveBack(fetch.lent());
     }
 
     private void dump(Transfer transfer) throws InterruptedException {

@@ -21,6 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -386,10 +387,29 @@ final class LendTest {
     assertNoneIsLent(cache);
   }
 
+  @Test
+  void aPoolThatHasBecomeSmallerGivesBackWhatItKeptForAFetch() throws Exception {
+    settings.put("cache_buffer_divided", true);
+    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
+    HeldNext next = new HeldNext();
+    TestCache cache = open(layout, next, BLOCKS);
+    Fetch fetch = Objects.requireNonNull(cache.store.fetch(BlockBytes.ids(1, BLOCKS / 2)));
+    store(layout, BLOCKS);
+    store(layout, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++) {
+      dump(cache, layout, 10 + i, 1);
+      next.nextDump().takeAll();
+    }
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().inUse()).isGreaterThan(cache.pool().limit());
+    next.nextLoad().endAll(ShardOutcome.MISSING, null);
+    fetch.await(PATIENCE);
+    assertThat(fetch.lent()).isEmpty();
+    assertThat(cache.pool().inUse()).isLessThanOrEqualTo(cache.pool().limit());
+  }
+
   private TestCache over(HeldNext next) {
-    TestCache made = new TestCache(LAYOUT, next, BLOCKS * SHARDS, settings);
-    open.add(made);
-    return made;
+    return open(LAYOUT, next, BLOCKS * SHARDS);
   }
 
   private static Held dumped(TestCache cache, HeldNext next, long seed)
@@ -414,7 +434,11 @@ final class LendTest {
   }
 
   private TestCache store(BlockLayout layout, int slots) {
-    TestCache made = new TestCache(layout, null, slots, settings);
+    return open(layout, null, slots);
+  }
+
+  private TestCache open(BlockLayout layout, @Nullable HeldNext next, int slots) {
+    TestCache made = new TestCache(layout, next, slots, settings);
     open.add(made);
     return made;
   }
