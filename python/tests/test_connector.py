@@ -522,7 +522,7 @@ def test_a_step_with_work_is_not_idle(side, connection, work):
     elif work == "count":
         side._count("saved_blocks", 1)
     elif work == "late":
-        side._late.add(1, [], {})
+        side._late.add(1, time.monotonic(), [], {})
     elif work == "owed":
         side._late.owe([("a", 0, 16)])
         side._state(request())
@@ -563,7 +563,8 @@ def worker(tmp_path, connection, monkeypatch):
 
 
 def load(generation, asynchronous=False):
-    return metadata.Load("a", 5, generation, asynchronous, metadata.pack([3, 4]), metadata.pack([0, 1]))
+    blocks, slots = metadata.pack([3, 4]), metadata.pack([0, 1])
+    return metadata.Load("a", 5, generation, asynchronous, blocks, slots, time.monotonic())
 
 
 def test_a_load_from_an_unknown_segment_is_reported(worker, connection):
@@ -603,6 +604,21 @@ def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
     worker.wait_for_save()
     worker.close()
     assert connection.sent[-1] == (protocol.SAVED, _numbers([], [9]))
+
+
+def test_slots_that_may_have_another_use_by_now_are_not_written(worker, connection):
+    saved = []
+    worker._staging[1] = SimpleNamespace(save=lambda layout, group, slots, blocks: saved.append(slots))
+    now = time.monotonic()
+    saves = [
+        metadata.Save("a", 8, 1, metadata.pack([6]), metadata.pack([0]), since=now - 60),
+        metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([1]), since=now),
+    ]
+    worker.start_load(metadata.UCMConnectorMetadata([], saves))
+    worker.wait_for_save()
+    worker.close()
+    assert connection.sent[-1] == (protocol.SAVED, _numbers([9], [8]))
+    assert {slot for slots in saved for slot in slots} == {1}
 
 
 fences = pytest.mark.skipif(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
 
 import pytest
 from conftest import Daemon
@@ -91,6 +92,38 @@ def test_a_load_that_takes_longer_than_its_slots_are_kept_is_computed(daemon, mo
     assert engine.outputs["a"] == engine.outputs["b"] == engine.outputs["c"]
     settle(daemon)
     engine.close()
+
+
+def test_a_worker_that_was_stopped_before_it_copies_uses_no_slots_of_others(daemon, monkeypatch):
+    """Between the scheduler's side of a step and the worker's, also where both are one process."""
+    prompt = list(range(150))
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 60)
+    first = ToyEngine(daemon.transfer(), num_blocks=60, prefix_caching=False)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(worker, "time", later)
+        first.add("a", prompt)
+        first.run()
+        settle(daemon)
+    first.add("b", prompt)
+    first.run()
+    assert first.hits == 0
+    settle(daemon)
+    failed = []
+    side = first.ranks[0].connector._worker
+    take = side.take_errors
+    side.take_errors = lambda: failed.append(take()) or failed[-1]
+    if PROFILE >= (0, 12):
+        with monkeypatch.context() as stopped:
+            stopped.setattr(worker, "time", later)
+            first.add("c", prompt)
+            first.run()
+        assert any(failed)
+    first.add("d", prompt)
+    first.run()
+    assert first.hits > 0
+    assert len({tuple(tokens) for tokens in first.outputs.values()}) == 1
+    settle(daemon)
+    first.close()
 
 
 @pytest.mark.parametrize("when", ["promised", "loading", "saving"])

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from ucm import client, daemon, protocol
@@ -276,6 +277,36 @@ def test_a_read_does_not_wait_for_a_daemon_that_is_stopped_as_long_as_for_a_slow
     reader.start()
     reader.join(BOUND)
     assert found == [0]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("writes", [False, True])
+def test_slots_are_not_used_by_a_process_that_was_stopped_when_it_got_them(
+    pages, monkeypatch, writes, stops
+):
+    """Whatever it reads or writes there then may be another's page."""
+    slots = [0, 1, 2]
+    pages.fake.kinds[protocol.LEASE] = (protocol.LEASED, lambda: protocol.Writer().u64(7).u32(3).u32s(slots))
+    pages.fake.kinds[protocol.RESERVE] = (protocol.RESERVED, lambda: protocol.Writer().u64(8).u32s(slots))
+    pages.fake.kinds[protocol.COMMIT] = (protocol.COUNT, lambda: protocol.Writer().u32(3))
+    session, late = pages._session, []
+    poll = session.connection.poll
+
+    def stopped(seconds):
+        frame = poll(seconds)
+        late.extend([60.0] if stops and frame is not None else [])
+        return frame
+
+    monkeypatch.setattr(session.connection, "poll", stopped)
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(late))
+    monkeypatch.setattr("ucm.pages.time", clock)
+    own = ctypes.create_string_buffer(b"x" * PAGE, PAGE)
+    pieces = [[(ctypes.addressof(own), PAGE)]] * 3
+    done = pages.set(IDS, pieces) if writes else pages.get(IDS, pieces)
+    assert done == (0 if stops else 3)
+    if writes:
+        with open(pages.fake.segment, "rb") as segment:
+            assert (b"x" in segment.read()) is not stops
 
 
 def test_an_answer_that_comes_late_does_not_count_for_another_look_up(pages):

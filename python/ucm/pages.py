@@ -175,6 +175,12 @@ class Question:
         return [False] * self._count if answer is None else protocol.read_blocks(answer, self._count)
 
 
+def _require_soon(since: float) -> None:
+    """Raises Gone when slots that were asked for at some time may have another use by now."""
+    if time.monotonic() - since > COPY_SECONDS:
+        raise Gone(f"pages were not copied within {COPY_SECONDS:g} s")
+
+
 class _Commit(NamedTuple):
     """A save that is being stored, and which pages are in it."""
 
@@ -311,10 +317,12 @@ class Pages:
 
     def _get(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0
+        asked_at = time.monotonic()
         asked: Optional[int] = session.send(protocol.LEASE, Writer().ids(ids[: session.step]))
         while asked is not None:
+            # This process may have been stopped when the answer came.
+            since = asked_at
             leased = protocol.read_leased(session.wait(asked, protocol.LEASED, MOVE_SECONDS))
-            since = time.monotonic()
             count = len(leased.slots)
             end = done + count
             if end > len(ids):
@@ -323,6 +331,7 @@ class Pages:
             if 0 < count and (count == session.step or count < leased.found) and end < len(ids):
                 # It is read while these are copied.
                 following = Writer().ids(ids[end : end + session.step])
+                asked_at = time.monotonic()
                 asked = session.send(protocol.LEASE, following)
             moves: List[Move] = []
             for slot, page in zip(leased.slots, pages[done:end]):
@@ -331,8 +340,7 @@ class Pages:
                     moves.append((pointer, address, size))
                     address += size
             move(moves)
-            if time.monotonic() - since > COPY_SECONDS:
-                raise Gone(f"pages were not copied within {COPY_SECONDS:g} s")
+            _require_soon(since)
             if leased.hold:
                 session.loaded(leased.hold)
             done = end
@@ -347,6 +355,7 @@ class Pages:
         stored = len(ids)
         commits: Deque[_Commit] = deque()
         while done < len(ids) and stored == len(ids):
+            since = time.monotonic()
             asked = session.send(protocol.RESERVE, Writer().ids(ids[done : done + session.step]))
             answer = session.wait(asked, protocol.RESERVED, RESERVE_SECONDS)
             save, slots = protocol.read_reserved(answer)
@@ -364,6 +373,8 @@ class Pages:
                         address += size
                     written.append(number)
                 done = number + 1
+            # Else it would write over the pages of others.
+            _require_soon(since)
             move(moves)
             if save:
                 commits.append(_Commit(session.send(protocol.COMMIT, Writer().u64(save)), written))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from typing import Any, Callable, Optional, Sequence
 
 import torch
@@ -75,7 +74,7 @@ class LayerLoads:
 
     def __init__(self, loads: Sequence[Any], layers: int, copy: Callable[[Any, Sequence[int]], bool]):
         self.loads = loads
-        self.since = time.monotonic()
+        self.since: float = min(load.since for load in loads)
         self.failed: "set[int]" = set()
         self.waited_for = 0
         self._layers = layers

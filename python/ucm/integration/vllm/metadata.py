@@ -33,6 +33,8 @@ class Load:
     asynchronous: bool
     blocks: bytes
     slots: bytes
+    # By the monotonic clock: the slots were its own by then.
+    since: float
     more: More = ()
 
 
@@ -46,6 +48,8 @@ class Save:
     blocks: bytes
     slots: bytes
     group: int = 0
+    # As that of a load.
+    since: float = 0.0
 
 
 @dataclass

@@ -26,6 +26,7 @@ class Answer(NamedTuple):
     owner: Owner
     planned: protocol.Planned
     generation: int
+    since: float
 
 
 class LatePlans:
@@ -56,9 +57,9 @@ class LatePlans:
         oldest = min((when for when, _, _ in self._sent.values()), default=None)
         return 0.0 if oldest is None else time.monotonic() - oldest
 
-    def add(self, sequence: int, entries: List[Entry], owners: Dict[int, Owner]) -> None:
-        """A plan was sent, and its step does not wait any longer."""
-        self._sent[sequence] = (time.monotonic(), entries, owners)
+    def add(self, sequence: int, since: float, entries: List[Entry], owners: Dict[int, Owner]) -> None:
+        """A plan was sent at some time, and its step does not wait any longer."""
+        self._sent[sequence] = (since, entries, owners)
 
     def answered(self, frame: protocol.Frame) -> bool:
         """Keeps what a frame has for requests; False when it answers no late plan."""
@@ -66,7 +67,8 @@ class LatePlans:
         if sent is None or frame.kind != protocol.PLANNED:
             return False
         generation, saves = protocol.read_planned(frame.body)
-        self._answers += [Answer(sent[2][one.handle], one, generation) for one in saves]
+        since, _, owners = sent
+        self._answers += [Answer(owners[one.handle], one, generation, since) for one in saves]
         return True
 
     def answers(self) -> List[Answer]:

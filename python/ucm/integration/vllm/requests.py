@@ -19,6 +19,8 @@ class Request:
         self.asked: Optional[int] = None
         self.asked_tokens = 0
         self.asked_at = 0.0
+        # When what was found for it was last known to be kept.
+        self.kept_at = 0.0
         self.sequence = 0
         self.found: Optional[Found] = None
         # Whatever is found: a load of it has failed.

@@ -121,6 +121,7 @@ class SchedulerSide:
         if self._link is None or not compat.can_be_named(request):
             return 0, False
         state = self._state(request)
+        state.kept_at = time.monotonic()
         # It is computed then: what failed once may fail each time.
         state.is_computed |= failed
         if not self._loads and not self._saves:
@@ -355,7 +356,7 @@ class SchedulerSide:
         beside = self._loads_beside(request)
         one, *more = [packed(pairs) for pairs in parts] or [(b"", b"")]
         self._step_loads.append(
-            Load(request.request_id, found.hold, generation, beside, *one, tuple(more))
+            Load(request.request_id, found.hold, generation, beside, *one, state.kept_at, tuple(more))
         )
         self._count("loaded_blocks", min(wanted, count))
         if beside:
@@ -448,12 +449,14 @@ class SchedulerSide:
             return
         running = compat.scheduled(output, {answer.owner.request_id for answer in answers})
         now = {one.request_id: one.computed for one in running}
-        for owner, planned, generation in answers:
+        for owner, planned, generation, since in answers:
             state, request_id = self._requests.get(owner.request_id), owner.request_id
             # What a group has let go of by now is known of a request that is in this step.
             lets_go = bool(self._rules) and self._rules[planned.group].kind != protocol.ALL
             if state is owner.state and state.stay == owner.stay and (request_id in now or not lets_go):
-                meta.saves.append(self._save(request_id, planned, generation, now.get(request_id, 0)))
+                meta.saves.append(
+                    self._save(request_id, planned, generation, since, now.get(request_id, 0))
+                )
                 meta.lets_go |= lets_go
             else:
                 meta.saves.append(Save("", planned.save, generation, b"", b""))
@@ -515,6 +518,7 @@ class SchedulerSide:
             entries, generated = [], []
         elif not meta.empty:
             entries = self._late.with_owed(entries)
+        since = time.monotonic()
         sequence = self._flush(connection, entries, generated)
         if sequence == 0:
             self._late.lose(entries)
@@ -526,7 +530,7 @@ class SchedulerSide:
         try:
             frame = connection.wait_if(sequence, protocol.PLANNED, PLAN_SECONDS)
             if frame is None:
-                self._late.add(sequence, entries, owners)
+                self._late.add(sequence, since, entries, owners)
                 return
             generation, planned = protocol.read_planned(frame.body)
         except _FAILURES as error:
@@ -538,7 +542,7 @@ class SchedulerSide:
             request_id = owners[save.handle].request_id
             # Of a request that is not in this step, all that is computed was so before it.
             now = computed_now.get(request_id, ends[request_id])
-            meta.saves.append(self._save(request_id, save, generation, now, states))
+            meta.saves.append(self._save(request_id, save, generation, since, now, states))
             meta.lets_go |= bool(self._rules) and self._rules[save.group].kind != protocol.ALL
 
     def _flush(
@@ -586,6 +590,7 @@ class SchedulerSide:
         request_id: str,
         planned: protocol.Planned,
         generation: int,
+        since: float,
         computed: int = 0,
         states: Mapping[groups.State, int] = _NO_STATES,
     ) -> Save:
@@ -603,7 +608,7 @@ class SchedulerSide:
                 self._events.planned(state.request, generation, planned.save, first, count)
         if pairs and self._features.fences_preemptions:
             state.saved = True
-        return Save(request_id, planned.save, generation, *packed(pairs), planned.group)
+        return Save(request_id, planned.save, generation, *packed(pairs), planned.group, since)
 
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""

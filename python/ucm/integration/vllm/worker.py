@@ -251,12 +251,11 @@ class WorkerSide:
     def _begin_load(self, loader: Copier, load: Load) -> None:
         with self._lock:
             self._loading.add(load.request_id)
-        since = time.monotonic()
 
         def work() -> None:
             well = self._copy_in(load, range(len(self._layers)))
             loader.settle()
-            well = well and not self._is_late(since)
+            well = well and not self._is_late(load.since, "loaded, and are computed")
             self._send_loaded([load], set() if well else {load.hold})
             with self._lock:
                 if not well and self._rules:
@@ -286,11 +285,11 @@ class WorkerSide:
             return False
         return True
 
-    def _is_late(self, since: float) -> bool:
-        """Whether other bytes may have been copied, as a process that was stopped for long goes on with."""
+    def _is_late(self, since: float, otherwise: str) -> bool:
+        """Whether slots may have another use by now, as a process that was stopped for long finds them."""
         late = time.monotonic() - since > COPY_SECONDS
         if late:
-            self._log.warning("UCM: blocks were not loaded within %g s, and are computed", COPY_SECONDS)
+            self._log.warning("UCM: within %g s blocks were not %s", COPY_SECONDS, otherwise)
         return late
 
     def _parts(
@@ -322,7 +321,7 @@ class WorkerSide:
         self._step_loads = None
         missed = loads.waited_for < len(self._layers)
         loads.wait(len(self._layers))
-        useless = missed or self._is_late(loads.since)
+        useless = missed or self._is_late(loads.since, "loaded, and are computed")
         failed = {load.hold for load in loads.loads} if useless else loads.failed
         self._step_failed = self._step_failed or bool(failed)
         with self._lock:
@@ -398,6 +397,9 @@ class WorkerSide:
         with self._lock:
             staging = self._staging.get(save.generation)
         if staging is None or self._layout is None:
+            return False
+        # Else it would write over the bytes of others.
+        if self._is_late(save.since, "saved, and are given up"):
             return False
         try:
             for group, blocks, slots in self._parts(save, layers):
