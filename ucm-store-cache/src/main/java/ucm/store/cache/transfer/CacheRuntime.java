@@ -63,6 +63,7 @@ public final class CacheRuntime {
   final NextTraffic traffic = new NextTraffic();
   final Dumps dumps;
   final WriteBehind writes;
+  final FailedWrites failedWrites;
   final Dispatcher dispatcher;
 
   /** Answers which blocks are here or in the next stage. */
@@ -85,6 +86,7 @@ public final class CacheRuntime {
     this.next = context.next();
     this.dumps = dumps;
     this.metrics = new CacheMetrics(context.metrics());
+    this.failedWrites = new FailedWrites(context.nanoClock());
     // What can fail comes first: the threads are started last.
     CpuAffinity affinity = CpuAffinity.of(config.device().cores());
     this.buffer = CachePool.join(config, next, metrics.evictions);

@@ -101,6 +101,7 @@ final class NextWrite {
         cache.metrics.nextFailures.increment();
         cache.pool.drop(ids.high(shard), ids.low(shard));
         dump.failed(shard, cause);
+        cache.failedWrites.add(cache.requireNext(), cause);
       }
       position++;
     }

@@ -158,31 +158,70 @@ final class BackgroundTest {
 
   @Test
   void closeSaysWhatItDropped() throws InterruptedException {
-    Logger logger = (Logger) LoggerFactory.getLogger(CacheRuntime.class);
+    List<String> lines =
+        warnings(
+            CacheRuntime.class,
+            () -> {
+              HeldClock clock = new HeldClock();
+              TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 50), clock);
+              dump(cache, BlockBytes.ids(1, 3));
+              cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
+              HeldNext.Held write = next.nextDump();
+              clock.letGo();
+              cache.close();
+              assertThat(write.transfer.shardCount()).isEqualTo(6);
+            });
+    assertThat(lines)
+        .anyMatch(line -> line.contains("3 dumped blocks were not written to the next stage"))
+        .anyMatch(line -> line.contains("still works on 2 transfers"));
+  }
+
+  @Test
+  void saysOnceThatTheNextStageDoesNotWriteAndAgainWhenThatIsLongPast()
+      throws InterruptedException {
+    StoreException full = new StoreException("the disk is full");
+    ManualClock clock = new ManualClock();
+    List<String> lines =
+        warnings(
+            FailedWrites.class,
+            () -> {
+              TestCache cache = new TestCache(LAYOUT, next, 8, Map.of(), clock);
+              for (int seed = 1; seed <= 4; seed++) {
+                dump(cache, BlockBytes.ids(seed, 3));
+                next.nextDump().endAll(ShardOutcome.FAILED, full);
+                assertThat(cache.store.flush(PATIENCE).failedCount()).isEqualTo(3);
+                clock.advance(Duration.ofMinutes(seed == 3 ? 11 : 9));
+              }
+              cache.close();
+            });
+    assertThat(lines)
+        .hasSize(2)
+        .allMatch(line -> line.contains("Held") && line.contains("is full"));
+  }
+
+  private interface Steps {
+    void run() throws InterruptedException;
+  }
+
+  /** What a class warns of meanwhile. */
+  private static List<String> warnings(Class<?> of, Steps steps) throws InterruptedException {
+    Logger logger = (Logger) LoggerFactory.getLogger(of);
     ListAppender<ILoggingEvent> lines = new ListAppender<>();
     lines.start();
     logger.addAppender(lines);
     logger.setAdditive(false);
     logger.setLevel(Level.WARN);
     try {
-      HeldClock clock = new HeldClock();
-      TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 50), clock);
-      dump(cache, BlockBytes.ids(1, 3));
-      cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
-      HeldNext.Held write = next.nextDump();
-      clock.letGo();
-      cache.close();
-      assertThat(write.transfer.shardCount()).isEqualTo(6);
+      steps.run();
     } finally {
       logger.detachAppender(lines);
       logger.setLevel(null);
       logger.setAdditive(true);
     }
-    assertThat(lines.list)
-        .filteredOn(line -> line.getLevel() == Level.WARN)
-        .extracting(ILoggingEvent::getFormattedMessage)
-        .anyMatch(line -> line.contains("3 dumped blocks were not written to the next stage"))
-        .anyMatch(line -> line.contains("still works on 2 transfers"));
+    return lines.list.stream()
+        .filter(line -> line.getLevel() == Level.WARN)
+        .map(ILoggingEvent::getFormattedMessage)
+        .toList();
   }
 
   @Test
