@@ -46,9 +46,9 @@ import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
+import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.DeadWriters;
-import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lookup.BlockLookup;
 import ucm.store.file.lookup.IndexScan;
 import ucm.store.file.space.SpaceLimit;
@@ -63,7 +63,6 @@ final class FileStoreRuntime {
   private static final Logger LOG = LoggerFactory.getLogger(FileStoreRuntime.class);
   private static final int CHECKS_PER_TIMEOUT = 4;
 
-  final WriterLease[] leases;
   final IoQueues io;
   final BlockFiles files;
   private final SpaceLimit space;
@@ -110,13 +109,10 @@ final class FileStoreRuntime {
         new BlockPaths(config.kind().name(), config.directories(), config.folderDigits());
     prepareDirectories(operations);
     io = openQueues(operations, queues);
-    leases = new WriterLease[config.directories().size()];
-    for (int i = 0; i < leases.length; i++) {
-      leases[i] = new WriterLease(operations, paths, i);
-    }
     volumes =
         new Volumes(
             config.kind(),
+            operations,
             paths,
             paths.directories().stream()
                 .map(directory -> FileProbe.of(config, operations, directory))
@@ -129,12 +125,18 @@ final class FileStoreRuntime {
             this::directoryIsUp);
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     space =
-        new SpaceLimit(config, tree, clock, metrics.refusedBlocks, volumes::pause, volumes::enter);
-    files = new BlockFiles(operations, paths, config, leases, space, clock, volumes, metrics);
+        new SpaceLimit(
+            config,
+            tree,
+            clock,
+            metrics.refusedBlocks,
+            volumes::pause,
+            directory -> volumes.get(directory).enter());
+    files = new BlockFiles(operations, paths, config, space, clock, volumes, metrics);
     lookup = new BlockLookup(files, config);
     scan = new IndexScan(files);
     workers = workers();
-    deadWriters = new DeadWriters(operations, paths, leases, metrics);
+    deadWriters = new DeadWriters(operations, paths, metrics.orphanFiles);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     notesLoadsOnly = config.notesUses() && !keepsSpace;
     BlockUses.Kind noted =
@@ -153,7 +155,7 @@ final class FileStoreRuntime {
         !keepsSpace
             ? null
             : new Collector(
-                config, files, uses, leases, deadWriters, this::loading, registry, guard);
+                config, files, uses, deadWriters, this::loading, registry, guard);
     registerGauges(registry);
   }
 
@@ -238,15 +240,15 @@ final class FileStoreRuntime {
   }
 
   /** Ends what waits for a directory that is down, and keeps workers for the others. */
-  private void directoryIsDown(int directory) {
+  private void directoryIsDown(Volume volume) {
     moving().forEach(FileTask::refuse);
     lookup.directoryIsDown();
-    int most = workers.maxThreads() * leases.length;
+    int most = workers.maxThreads() * volumes.all().size();
     workers.compensate(Math.min(volumes.heldWorkers(), most));
   }
 
   /** Has the collector do what it could not do while a directory was down. */
-  private void directoryIsUp(int directory) {
+  private void directoryIsUp(Volume volume) {
     if (collector != null) {
       collector.wake();
     }
@@ -265,7 +267,7 @@ final class FileStoreRuntime {
       volumes.begin("scan", "the scan for blocks", scan::run);
     }
     if (!config.isScheduler()) {
-      volumes.begin("sweep", "the sweep for dead writers", deadWriters::sweep);
+      volumes.begin("sweep", "the sweep for dead writers", this::sweep);
     }
     if (collector != null) {
       collector.start();
@@ -275,9 +277,13 @@ final class FileStoreRuntime {
     if (notesLoadsOnly) {
       timer.every(
           TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()),
-          () -> volumes.execute("uses", 0, uses::flush));
+          () -> volumes.get(0).execute("uses", uses::flush));
     }
     volumes.start(timer);
+  }
+
+  private boolean sweep(Volume volume) {
+    return deadWriters.sweep(volume.lease, () -> {});
   }
 
   /** What moves between host memory and files, and has not ended. */
@@ -411,7 +417,7 @@ final class FileStoreRuntime {
 
   private void removeAll(BlockIds ids, BitSet gone) {
     for (int i = 0; i < ids.size(); i++) {
-      if (volumes.isDown(ids.high(i), ids.low(i))) {
+      if (volumes.of(ids.high(i), ids.low(i)).isDown()) {
         continue;
       }
       try {
@@ -475,8 +481,6 @@ final class FileStoreRuntime {
     }
     volumes.close();
     io.close();
-    for (WriterLease lease : leases) {
-      lease.release();
-    }
+    volumes.all().forEach(volume -> volume.lease.release());
   }
 }

@@ -2,7 +2,6 @@ package ucm.store.file.admin;
 
 import java.io.File;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -13,31 +12,29 @@ import java.util.function.LongUnaryOperator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.StoreMetrics;
 import ucm.api.admin.StoreDirectories.CollectResult;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
-import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.Eviction;
+import ucm.store.file.eviction.Coldest;
+import ucm.store.file.eviction.Coldest.Block;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.FolderTree.Folder;
 import ucm.store.file.format.FolderWalk;
-import ucm.store.file.health.FolderExecutor;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.FileLock;
 import ucm.store.file.lease.WriterLease;
 
 /**
- * Makes room in directories on request, with the engines' {@link Eviction}: what dead writers left
- * goes first, then the coldest blocks. Slots are those of the folders found, whatever their names. A
- * block that an engine is loading meanwhile is safe as it is from a collector of another process.
+ * Makes room in directories on request, as the engines do: what dead writers left goes first, then the {@linkplain
+ * Coldest coldest} blocks. A block that an engine is loading meanwhile is safe as it is from a collector of another
+ * process.
  */
-final class DirectoryCollect implements Eviction.Blocks {
+final class DirectoryCollect {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryCollect.class);
 
@@ -50,12 +47,10 @@ final class DirectoryCollect implements Eviction.Blocks {
   private final List<Folder> folders = new ArrayList<>();
   private long deadTemps;
 
-  // Guarded by this while blocks are removed. The ids are kept in a dry run only, in which nothing
-  // vanishes.
+  // Kept in a dry run only, in which nothing vanishes.
   private final Set<BlockIds> chosen = new HashSet<>();
   private long removedBlocks;
   private long removedBytes;
-  private long wantedBytes;
 
   DirectoryCollect(
       StoreKind kind,
@@ -89,10 +84,8 @@ final class DirectoryCollect implements Eviction.Blocks {
       long used = measure();
       long keep = target.applyAsLong(used);
       long wanted = Math.max(0, used - keep);
-      wantedBytes = wanted;
       if (wanted > 0 && !observer.isStopped()) {
-        FolderExecutor executors = FolderExecutor.direct(roots.size());
-        new Eviction(files, walk, executors, this).run(folders, wanted);
+        removeColdest(wanted);
       }
       return new CollectResult(
           used, keep, removedBlocks, removedBytes, deadTemps, !observer.isStopped());
@@ -115,13 +108,16 @@ final class DirectoryCollect implements Eviction.Blocks {
         }
       }
     }
-    if (!isDry) {
-      WriterLease[] own = new WriterLease[directories.size()];
-      Arrays.setAll(own, i -> new WriterLease(files, paths, i));
-      DeadWriters leases =
-          new DeadWriters(files, paths, own, new FileStoreMetrics(StoreMetrics.NONE));
-      leases.run();
-      deadTemps += leases.removedFiles();
+    DeadWriters writers = new DeadWriters(files, paths, removed -> deadTemps += removed);
+    for (int i = 0; i < directories.size() && !isDry; i++) {
+      try {
+        var _ = writers.sweep(new WriterLease(files, paths, i), () -> {});
+      } catch (RuntimeException e) {
+        LOG.warn(
+            "{} cannot search for temporary files of dead writers: {}",
+            kind.name(),
+            e.getMessage());
+      }
     }
   }
 
@@ -163,34 +159,32 @@ final class DirectoryCollect implements Eviction.Blocks {
     return all.get();
   }
 
-  @Override
-  public boolean remove(Eviction.Block block) {
-    if (observer.isStopped()) {
-      walk.stop();
-      return false;
+  private void removeColdest(long wanted) {
+    Coldest cold = new Coldest(wanted);
+    walk.forEach(folders, folder -> cold.show(files, folder, () -> {}));
+    for (Block block : cold.coldestFirst()) {
+      if (!observer.isStopped() && remove(block)) {
+        removedBlocks++;
+        removedBytes += block.bytes();
+        observer.at(removedBytes, wanted);
+      }
     }
+  }
+
+  private boolean remove(Block block) {
     String name = BlockIds.hex(block.idHigh(), block.idLow());
-    Folder folder = folders.get(block.slot());
+    String folder = block.folder().path();
     // A file in a folder that is not its own is no block.
-    if (!FoundDirectory.belongs(new File(folder.path()).getName(), name)) {
+    if (!FoundDirectory.belongs(new File(folder).getName(), name)) {
       return false;
     }
     try {
-      if (!isDry && !files.remove(NativePath.of(folder.path() + "/" + name))) {
-        return false;
-      }
+      return isDry
+          ? chosen.add(BlockIds.of(block.idHigh(), block.idLow()))
+          : files.remove(NativePath.of(folder + "/" + name));
     } catch (FileException e) {
       LOG.warn("{} cannot remove a block to win back space: {}", kind.name(), e.getMessage());
       return false;
     }
-    synchronized (this) {
-      if (isDry && !chosen.add(BlockIds.of(block.idHigh(), block.idLow()))) {
-        return false;
-      }
-      removedBlocks++;
-      removedBytes += block.bytes();
-      observer.at(removedBytes, wantedBytes);
-    }
-    return true;
   }
 }

@@ -18,7 +18,6 @@ import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.health.Volumes;
-import ucm.store.file.lease.WriterLease;
 import ucm.store.file.space.SpaceLimit;
 
 /**
@@ -49,7 +48,6 @@ public final class BlockFiles {
   private final FileStoreConfig.Durability durability;
   private final boolean isDirect;
   private final boolean notesUses;
-  private final WriterLease[] leases;
   // By directory, so that one that hangs holds up no other.
   private final Semaphore[] opens;
   private final Semaphore[] commits;
@@ -64,7 +62,6 @@ public final class BlockFiles {
       FileOperations operations,
       BlockPaths paths,
       FileStoreConfig config,
-      WriterLease[] leases,
       SpaceLimit space,
       LongSupplier clock,
       Volumes volumes,
@@ -81,7 +78,6 @@ public final class BlockFiles {
     this.isDirect = config.ioDirect();
     this.notesUses = config.notesUses();
     this.acceptsUnverified = config.acceptUnverified();
-    this.leases = leases;
     this.space = space;
     this.opens = new Semaphore[config.directories().size()];
     this.commits = new Semaphore[opens.length];
@@ -208,7 +204,7 @@ public final class BlockFiles {
 
   /** Names a temporary file of a block by a number from {@link #nextTemp}. */
   void nameTemp(NativePath path, long idHigh, long idLow, long number) {
-    byte[] token = leases[paths.directoryOf(idHigh, idLow)].cover(idHigh);
+    byte[] token = volumes.of(idHigh, idLow).lease.cover(idHigh);
     paths.block(path, idHigh, idLow).append('.').append(token).append('-');
     path.appendHex(number << (64 - 4 * SEQUENCE_DIGITS), SEQUENCE_DIGITS).append(TEMP_SUFFIX);
   }
@@ -249,7 +245,7 @@ public final class BlockFiles {
       }
       // Also where it was not created: a file server's answer may be lost.
       if (!discard(path)) {
-        leases[directory].keepFile();
+        volumes.get(directory).lease.keepFile();
       }
       throw e;
     }
@@ -350,7 +346,7 @@ public final class BlockFiles {
       closeQuietly(fd, temp);
     }
     if (isDown || !discard(temp)) {
-      leases[directory].keepFile();
+      volumes.get(directory).lease.keepFile();
     }
     space.release(directory, format.fileSize());
   }

@@ -258,7 +258,7 @@ public final class BlockWriter implements FileTask.Mover {
   public void giveUpDue(long now, long timeoutNanos) {
     for (BlockDraft draft : unfinished.values()) {
       if (now - draft.lastNanos() >= timeoutNanos
-          && !files.volumes.isDown(draft.idHigh, draft.idLow)
+          && !files.volumes.of(draft.idHigh, draft.idLow).isDown()
           && !endIfStored(draft)
           && !files.volumes.isCleanupFull()
           && giveUp(draft, now, timeoutNanos)) {
@@ -325,6 +325,6 @@ public final class BlockWriter implements FileTask.Mover {
   }
 
   private void discard(BlockDraft draft) {
-    draft.discard(files.volumes.isDown(draft.idHigh, draft.idLow));
+    draft.discard(files.volumes.of(draft.idHigh, draft.idLow).isDown());
   }
 }

@@ -9,6 +9,7 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.thread.ShardWorkers;
+import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceRefusedException;
 
@@ -106,12 +107,12 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
     if (firstNanos == 0) {
       firstNanos = clock.getAsLong();
     }
-    int directory = directory(group);
-    volumes.enter(directory);
-    StoreException refusal = volumes.refusal(directory);
+    Volume volume = volume(group);
+    volume.enter();
+    StoreException refusal = volume.refusal();
     RuntimeException fault = refusal == null ? move(from, to) : refusal;
     // Before the task can end: a caller that waited for it finds the breaker as it is now.
-    volumes.leave(directory, refusal == null, fault);
+    volume.leave(refusal == null, fault);
     if (refusal != null) {
       refuse(from, to, refusal);
     } else if (fault instanceof SpaceRefusedException) {
@@ -172,7 +173,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
   /** Ends what no worker has begun with of the blocks whose directory is down. */
   public void refuse() {
     for (int group = 0; group < size(); group++) {
-      StoreException why = volumes.refusal(directory(group));
+      StoreException why = volume(group).refusal();
       if (why != null && take(group)) {
         refuse(starts[group], starts[group + 1], why);
       }
@@ -182,7 +183,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
   /** Ends it when the directories of all its blocks are down; else ends nothing, and returns false. */
   public boolean refuseWhole() {
     for (int group = 0; group < size(); group++) {
-      if (volumes.refusal(directory(group)) == null) {
+      if (!volume(group).isDown()) {
         return false;
       }
     }
@@ -195,9 +196,9 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
     endRest(from, to, ShardOutcome.REFUSED, why);
   }
 
-  private int directory(int group) {
+  private Volume volume(int group) {
     BlockIds ids = transfer().ids();
-    return volumes.directoryOf(ids.high(starts[group]), ids.low(starts[group]));
+    return volumes.of(ids.high(starts[group]), ids.low(starts[group]));
   }
 
   private boolean take(int group) {

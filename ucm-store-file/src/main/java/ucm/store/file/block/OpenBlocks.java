@@ -158,7 +158,7 @@ public final class OpenBlocks {
           kept.values().stream()
               .filter(block -> closed || now - block.lastNanos >= IDLE_NANOS)
               .filter(block -> block.users == 0)
-              .filter(block -> !files.volumes.isDown(block.id.high(0), block.id.low(0)))
+              .filter(block -> !files.volumes.of(block.id.high(0), block.id.low(0)).isDown())
               .toList();
       idle.forEach(this::unlink);
     }

@@ -13,7 +13,8 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.platform.table.BlockTable;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.FolderExecutor;
+import ucm.store.file.health.Volume;
+import ucm.store.file.health.Volumes;
 
 /**
  * When this process last used its blocks: a table in memory, so that a use costs no system call. From
@@ -49,7 +50,7 @@ public final class BlockUses {
   private final FileOperations files;
   private final BlockPaths paths;
   private final Kind kind;
-  private final FolderExecutor executors;
+  private final Volumes volumes;
   private final LongSupplier clock;
   private final long patienceNanos;
   // What is added to the clock to get the time since 1970.
@@ -77,13 +78,13 @@ public final class BlockUses {
       FileOperations files,
       BlockPaths paths,
       Kind kind,
-      FolderExecutor executors,
+      Volumes volumes,
       LongSupplier clock,
       long patienceNanos) {
     this.files = files;
     this.paths = paths;
     this.kind = kind;
-    this.executors = executors;
+    this.volumes = volumes;
     this.clock = clock;
     this.patienceNanos = patienceNanos;
     leastNanos = kind == Kind.ALL ? 0 : LEAST_BETWEEN_NOTES_NANOS;
@@ -228,11 +229,11 @@ public final class BlockUses {
   public synchronized void flush() {
     if (kind != Kind.NONE) {
       raise();
-      executors.forEach(executors.all(), this::flush);
+      volumes.forEach(volumes.all(), this::flush);
     }
   }
 
-  private void flush(int directory) {
+  private void flush(Volume volume) {
     NativePath path = new NativePath();
     for (int entry = nextNew(0); entry >= 0; entry = nextNew(entry + 1)) {
       long high;
@@ -242,13 +243,13 @@ public final class BlockUses {
         high = blocks.high(entry);
         low = blocks.low(entry);
         time = times[entry];
-        if (!isNew.get(entry) || paths.directoryOf(high, low) != directory) {
+        if (!isNew.get(entry) || paths.directoryOf(high, low) != volume.number) {
           continue;
         }
         isNew.clear(entry);
         told[entry] = time;
       }
-      executors.step(directory);
+      volume.step();
       if (!touch(paths.block(path, high, low), time)) {
         synchronized (blocks) {
           isNew.set(record(high, low, time));

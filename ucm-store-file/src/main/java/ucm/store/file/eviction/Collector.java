@@ -1,13 +1,16 @@
 package ucm.store.file.eviction;
 
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.Collections;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -20,12 +23,13 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.eviction.Coldest.Block;
 import ucm.store.file.format.FolderTree.Folder;
 import ucm.store.file.format.FolderWalk;
+import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
-import ucm.store.file.lease.WriterLease;
 import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.space.SpaceScan;
 
@@ -37,8 +41,8 @@ import ucm.store.file.space.SpaceScan;
  * is left out, and one that hangs meanwhile does not keep the others from their turn; see {@link Volumes}.
  *
  * <p>Blocks go when more than the threshold is used, or a file system is at its floor: {@code
- * gc_recycle_percent} of what is used, or as much as leads below the threshold if that is more. {@link
- * Eviction} says which blocks these are. As a block counts as used after those that follow it in a prompt
+ * gc_recycle_percent} of what is used, or as much as leads below the threshold if that is more. They are the {@link
+ * Coldest} of all directories. As a block counts as used after those that follow it in a prompt
  * ({@link BlockUses}), the leaves of a prompt go before its root.
  *
  * <p>A block that this store is loading is left alone, as is one used since the times were last written
@@ -46,12 +50,14 @@ import ucm.store.file.space.SpaceScan;
  * closed; on NFS the other client gets ESTALE, which is a miss, as is every shard for which the file
  * is opened only after that.
  */
-public final class Collector implements Eviction.Blocks, AutoCloseable {
+public final class Collector implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
   // Pressure that a round could not relieve must not keep the disk busy with rounds.
   private static final long OTHERS_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+  // So many are removed before it is asked which others may go.
+  private static final int REMOVALS_AT_ONCE = 256;
 
   private final BlockFiles files;
   private final SpaceLimit space;
@@ -60,7 +66,6 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
   private final FolderWalk walk;
   private final Volumes volumes;
   private final SpaceScan scan;
-  private final Eviction eviction;
   private final DeadWriters deadWriters;
   private final CollectorLease lease;
   private final Supplier<Set<BlockIds>> loading;
@@ -92,7 +97,6 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
       FileStoreConfig config,
       BlockFiles files,
       BlockUses uses,
-      WriterLease[] leases,
       DeadWriters deadWriters,
       Supplier<Set<BlockIds>> loading,
       StoreMetrics metrics,
@@ -105,9 +109,9 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     this.deadWriters = deadWriters;
     this.loading = loading;
     this.guard = guard;
-    walk = new FolderWalk(config.kind(), Math.max(1, this.config.concurrency() / leases.length));
-    scan = new SpaceScan(files.operations, files.paths, space, walk, volumes, leases);
-    eviction = new Eviction(files.operations, walk, volumes, this);
+    int threads = this.config.concurrency() / volumes.all().size();
+    walk = new FolderWalk(config.kind(), Math.max(1, threads));
+    scan = new SpaceScan(files.operations, files.paths, space, walk, volumes);
     lease = new CollectorLease(files.operations, files.paths);
     thread = config.kind().newThread("gc", 0).unstarted(this::keep);
     runs = metrics.counter("gc_runs", "Rounds in which blocks were to be removed");
@@ -181,11 +185,9 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
       if (walk.isStopped()) {
         return;
       }
-      BitSet held = lease.tryHold(volumes);
+      Set<Volume> held = tryHold();
       holdsLease = !held.isEmpty();
-      volumes.forEach(
-          held, directory -> deadWriters.sweep(directory, () -> volumes.step(directory)));
-      space.shared(hasOthers());
+      space.shared(sweep(held));
       // Another process that has the lease makes room.
       isUseful = config.enable() && (holdsLease ? makeRoom(held) : space.isShared());
       remember(held);
@@ -198,30 +200,59 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     }
   }
 
-  private boolean hasOthers() {
-    AtomicBoolean found = new AtomicBoolean();
-    volumes.forEach(
-        volumes.all(),
-        directory -> {
-          if (deadWriters.hasOthers(directory)) {
-            found.set(true);
-          }
-        });
-    return found.get();
+  /**
+   * Takes the lease of the directories that can be used, unless another process has that of one of them.
+   *
+   * @return where this process has it now; empty when another process has it
+   */
+  private Set<Volume> tryHold() {
+    Set<Volume> held = new HashSet<>();
+    for (int directory : lease.order()) {
+      Volume volume = volumes.get(directory);
+      AtomicBoolean isTaken = new AtomicBoolean();
+      if (!lease.isHeld(directory)) {
+        volumes.forEach(List.of(volume), _ -> isTaken.set(!lease.tryHold(directory)));
+      }
+      if (isTaken.get()) {
+        volumes.forEach(volumes.all(), one -> lease.release(one.number));
+        return Set.of();
+      }
+      if (lease.isHeld(directory)) {
+        held.add(volume);
+      }
+    }
+    return held;
   }
 
-  private void remember(BitSet held) {
+  /** Removes what dead writers left where this may; returns whether other stores write anywhere. */
+  private boolean sweep(Set<Volume> held) {
+    AtomicBoolean hasOthers = new AtomicBoolean();
+    volumes.forEach(
+        volumes.all(),
+        volume -> {
+          if (held.contains(volume)) {
+            deadWriters.sweep(volume.lease, volume::step);
+          }
+          if (deadWriters.hasOthers(volume.lease)) {
+            hasOthers.set(true);
+          }
+        });
+    return hasOthers.get();
+  }
+
+  private void remember(Collection<Volume> held) {
     // In the first directory only.
-    volumes.forEach(held.get(0, 1), _ -> scan.remember());
+    volumes.forEach(
+        held.stream().filter(volume -> volume.number == 0).toList(), _ -> scan.remember());
   }
 
   /**
    * Removes blocks if it is time for that.
    *
-   * @param directories where this process may remove something
+   * @param held where this process may remove something
    * @return whether there was nothing to do, or something was removed
    */
-  private boolean makeRoom(BitSet directories) {
+  private boolean makeRoom(Set<Volume> held) {
     long used = space.used.used();
     double threshold = config.triggerThresholdRatio() * space.capacityBytes();
     BitSet pressed = space.takePressed();
@@ -229,21 +260,21 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     if (used <= threshold && pressed.isEmpty() && missing <= 0) {
       return true;
     }
-    List<Folder> folders = folders(directories);
+    Collection<Volume> some = held;
     double wanted;
     if (used > threshold || missing > 0) {
       wanted =
           Math.max(config.recyclePercent() * used, Math.max(used - threshold, (double) missing));
     } else {
-      folders.removeIf(folder -> !pressed.get(folder.directory()));
-      long there = folders.stream().mapToLong(one -> space.used.inFolder(one.slot())).sum();
+      some = held.stream().filter(volume -> pressed.get(volume.number)).toList();
+      long there = some.stream().mapToLong(volume -> space.ofBlocks(volume.number)).sum();
       wanted = Math.max(config.recyclePercent() * there, 1);
     }
     runs.increment();
     isRemoving = true;
     long freed;
     try {
-      freed = eviction.run(folders, (long) Math.ceil(wanted));
+      freed = evict(some, (long) Math.ceil(wanted));
     } finally {
       isRemoving = false;
     }
@@ -262,23 +293,35 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     wake();
   }
 
-  private List<Folder> folders(BitSet directories) {
-    List<Folder> folders = Collections.synchronizedList(new ArrayList<>());
-    volumes.forEach(
-        directories,
-        directory ->
-            space.tree.folders(files.operations, directory).stream()
-                .filter(space.tree::holdsBlocks)
-                .forEach(folders::add));
-    // A thread that was given up may still add to that.
-    synchronized (folders) {
-      return new ArrayList<>(folders);
+  /** Removes the coldest blocks of some directories; returns the bytes won back. */
+  private long evict(Collection<Volume> some, long wanted) {
+    Map<Volume, List<Block>> found = new ConcurrentHashMap<>();
+    Set<Volume> seen =
+        volumes.forEach(some, volume -> found.put(volume, coldest(volume, wanted)));
+    // Blocks of a directory that stopped answering would stay, and others with them.
+    Coldest cold = new Coldest(wanted);
+    seen.forEach(volume -> found.getOrDefault(volume, List.of()).forEach(cold::offer));
+    List<Block> coldest = cold.coldestFirst();
+    AtomicLong freed = new AtomicLong();
+    for (int from = 0; from < coldest.size() && !walk.isStopped(); from += REMOVALS_AT_ONCE) {
+      int to = Math.min(coldest.size(), from + REMOVALS_AT_ONCE);
+      List<Block> next = removable(coldest.subList(from, to));
+      volumes.forEach(seen, volume -> remove(volume, next, freed));
     }
+    return freed.get();
   }
 
-  @Override
-  public List<Eviction.Block> removable(List<Eviction.Block> coldest) {
-    List<Eviction.Block> some = guard == null ? coldest : guarded(guard, coldest);
+  private List<Block> coldest(Volume volume, long wanted) {
+    Coldest cold = new Coldest(wanted);
+    List<Folder> folders = space.tree.folders(files.operations, volume.number);
+    folders.removeIf(folder -> !space.tree.holdsBlocks(folder));
+    walk.forEach(folders, folder -> cold.show(files.operations, folder, volume::step));
+    return cold.coldestFirst();
+  }
+
+  /** Those of some blocks that may be removed now, in their order. */
+  private List<Block> removable(List<Block> coldest) {
+    List<Block> some = guard == null ? coldest : guarded(guard, coldest);
     uses.raise();
     Set<BlockIds> loads = loading.get();
     return some.stream()
@@ -286,8 +329,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
         .toList();
   }
 
-  private static List<Eviction.Block> guarded(
-      Function<BlockIds, BitSet> by, List<Eviction.Block> coldest) {
+  private static List<Block> guarded(Function<BlockIds, BitSet> by, List<Block> coldest) {
     long[] words = new long[2 * coldest.size()];
     for (int i = 0; i < coldest.size(); i++) {
       words[2 * i] = coldest.get(i).idHigh();
@@ -296,29 +338,39 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     return by.apply(BlockIds.wrap(words)).stream().mapToObj(coldest::get).toList();
   }
 
-  @Override
-  public boolean remove(Eviction.Block block) {
+  private void remove(Volume volume, List<Block> some, AtomicLong freed) {
+    for (Block block : some) {
+      if (block.folder().directory() == volume.number && !walk.isStopped()) {
+        freed.addAndGet(remove(block));
+        volume.step();
+      }
+    }
+  }
+
+  /** Removes a block, unless it must stay; returns the bytes won back. */
+  private long remove(Block block) {
     long high = block.idHigh();
     long low = block.idLow();
+    int slot = block.folder().slot();
     // A file in a folder that is not its own is no block of ours.
-    if (space.tree.slot(high, low) != block.slot() || uses.isNew(high, low)) {
-      return false;
+    if (space.tree.slot(high, low) != slot || uses.isNew(high, low)) {
+      return 0;
     }
     NativePath path = new NativePath();
     try {
       if (!files.operations.remove(files.paths.block(path, high, low))) {
-        return false;
+        return 0;
       }
       files.lost(path, high, low);
     } catch (FileException e) {
       LOG.warn(
           "{} cannot remove a block to win back space: {}", files.paths.store(), e.getMessage());
-      return false;
+      return 0;
     }
-    space.used.removed(block.slot(), block.bytes());
+    space.used.removed(slot, block.bytes());
     removedBlocks.increment();
     removedBytes.add(block.bytes());
-    return true;
+    return block.bytes();
   }
 
   /** Waits until it has made a round on its own, as it does when it starts; for tests. */
@@ -348,6 +400,7 @@ public final class Collector implements Eviction.Blocks, AutoCloseable {
     if (holdsLease) {
       remember(volumes.all());
     }
-    lease.close(volumes);
+    lease.stop();
+    volumes.forEach(volumes.all(), volume -> lease.release(volume.number));
   }
 }

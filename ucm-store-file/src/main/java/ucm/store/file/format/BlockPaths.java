@@ -20,6 +20,9 @@ public final class BlockPaths {
   /** Folder, within a directory, of the leases of writers. */
   public static final String WRITERS = ".writers";
 
+  /** How the names of the files in it begin that try out the directory. */
+  public static final String PROBE = "probe-";
+
   /** Folder, within a directory, of files that were found damaged. */
   public static final String QUARANTINE = ".quarantine";
 

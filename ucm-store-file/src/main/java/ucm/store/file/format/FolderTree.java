@@ -48,17 +48,22 @@ public final class FolderTree {
 
   /** How many folders there can be. */
   public int slots() {
-    return slotsPerDirectory * paths.directories().size();
+    return firstSlot(paths.directories().size());
   }
 
   /** The slot of a block's folder. */
   public int slot(long idHigh, long idLow) {
-    return slotsPerDirectory * paths.directoryOf(idHigh, idLow) + paths.folderNumber(idHigh);
+    return firstSlot(paths.directoryOf(idHigh, idLow)) + paths.folderNumber(idHigh);
   }
 
   /** Space that a file takes, from its size. */
   public static long inUnits(long size) {
     return (size + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
+  }
+
+  /** The first slot of a directory; its quarantine has the last. */
+  public int firstSlot(int directory) {
+    return slotsPerDirectory * directory;
   }
 
   /** The directory that a slot is in. */
@@ -85,7 +90,7 @@ public final class FolderTree {
           int number = number(name);
           if (number >= 0) {
             folders.add(
-                new Folder(directory, slotsPerDirectory * directory + number, root + "/" + name));
+                new Folder(directory, firstSlot(directory) + number, root + "/" + name));
           }
           return true;
         });

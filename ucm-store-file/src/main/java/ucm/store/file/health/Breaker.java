@@ -101,7 +101,7 @@ public abstract class Breaker {
   }
 
   /** Its state for metrics: 0 closed, 1 half-open, 2 open. */
-  public int number() {
+  public int stateNumber() {
     return switch (state) {
       case CLOSED -> 0;
       case HALF_OPEN -> 1;

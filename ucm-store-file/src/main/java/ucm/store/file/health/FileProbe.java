@@ -30,9 +30,6 @@ import ucm.store.file.format.BlockPaths;
  */
 public final class FileProbe implements Runnable {
 
-  /** How the names of the files begin. */
-  public static final String PREFIX = "probe-";
-
   private static final Logger LOG = LoggerFactory.getLogger(FileProbe.class);
   private static final int PAGE = BlockFooter.ALIGNMENT;
   private static final String DIRECT_NAME = "/.direct-probe-";
@@ -60,7 +57,7 @@ public final class FileProbe implements Runnable {
   public static Runnable of(FileStoreConfig config, FileOperations files, String directory) {
     if (!config.isScheduler()) {
       String name =
-          PREFIX
+          BlockPaths.PROBE
               + ProcessHandle.current().pid()
               + "-"
               + Long.toHexString(ThreadLocalRandom.current().nextLong());

@@ -5,7 +5,6 @@ import static java.util.Comparator.comparing;
 import java.nio.charset.StandardCharsets;
 import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
@@ -19,7 +18,6 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.FolderExecutor;
 
 /**
  * Which of the processes that share the directories collects: the one that holds the lock of the file
@@ -57,31 +55,9 @@ public final class CollectorLease implements AutoCloseable {
     held = new FileLock[roots.size()];
   }
 
-  /**
-   * Takes the lease of the directories that can be used, unless another process has that of one of them.
-   *
-   * @return where this process has it now; empty when another process has it
-   */
-  public BitSet tryHold(FolderExecutor executors) {
-    BitSet mine = new BitSet();
-    for (int directory : order) {
-      BitSet one = new BitSet();
-      one.set(directory);
-      if (isHeld(directory)) {
-        mine.set(directory);
-        continue;
-      }
-      AtomicBoolean isTaken = new AtomicBoolean();
-      if (executors.forEach(one, which -> isTaken.set(!lockOrWarn(which))).isEmpty()) {
-        continue;
-      }
-      if (isTaken.get()) {
-        release(executors);
-        return new BitSet();
-      }
-      mine.set(directory, isHeld(directory));
-    }
-    return mine;
+  /** The directories in the order in which they are to be locked. */
+  public List<Integer> order() {
+    return order;
   }
 
   /**
@@ -102,14 +78,15 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  private synchronized boolean isHeld(int directory) {
+  /** Whether this process has that of a directory. */
+  public synchronized boolean isHeld(int directory) {
     return held[directory] != null;
   }
 
-  /** False when another process has the lock; after a failure no process has it. */
-  private boolean lockOrWarn(int directory) {
+  /** Takes that of a directory; false when another process has it. After a failure no process has it. */
+  public boolean tryHold(int directory) {
     try {
-      return tryLock(directory);
+      return isHeld(directory) || tryLock(directory);
     } catch (FileException e) {
       synchronized (this) {
         if (warned.get(directory)) {
@@ -176,11 +153,8 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  private void release(FolderExecutor executors) {
-    executors.forEach(executors.all(), this::release);
-  }
-
-  private void release(int directory) {
+  /** Gives that of a directory back. */
+  public void release(int directory) {
     FileLock lock;
     synchronized (this) {
       lock = held[directory];
@@ -191,17 +165,16 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  /** Gives the lease back where the directory answers, and takes no more locks. */
-  public void close(FolderExecutor executors) {
-    synchronized (this) {
-      closed = true;
-    }
-    release(executors);
+  /** Takes no more; what is held is to be {@linkplain #release given back}. */
+  public synchronized void stop() {
+    closed = true;
   }
 
+  /** Gives all back. */
   @Override
   public void close() {
-    close(FolderExecutor.direct(held.length));
+    stop();
+    order.forEach(this::release);
   }
 
   /** Names the process that collects in a directory, for messages. */

@@ -3,19 +3,17 @@ package ucm.store.file.lease;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.StoreMetrics;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.SmallFile;
-import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.FileProbe;
 
 /**
  * Removes what dead writers left: temporary files, then their {@link WriterLease}. Runs on
@@ -32,17 +30,14 @@ public final class DeadWriters {
 
   private final FileOperations files;
   private final BlockPaths paths;
-  private final WriterLease[] own;
-  private final FileStoreMetrics metrics;
-  private final LongAdder removedFiles = new LongAdder();
+  private final StoreMetrics.Counter removedFiles;
   private volatile boolean stopped;
 
-  public DeadWriters(
-      FileOperations files, BlockPaths paths, WriterLease[] own, FileStoreMetrics metrics) {
+  /** Has removed nothing yet. */
+  public DeadWriters(FileOperations files, BlockPaths paths, StoreMetrics.Counter removedFiles) {
     this.files = files;
     this.paths = paths;
-    this.own = own;
-    this.metrics = metrics;
+    this.removedFiles = removedFiles;
   }
 
   /** Ends the run soon. */
@@ -50,55 +45,33 @@ public final class DeadWriters {
     stopped = true;
   }
 
-  public long removedFiles() {
-    return removedFiles.sum();
-  }
-
-  /** Removes what dead writers left in all directories; what cannot be read is left alone. */
-  public void run() {
-    for (int directory = 0; directory < own.length; directory++) {
-      try {
-        sweep(directory);
-      } catch (RuntimeException e) {
-        LOG.warn(
-            "{} cannot search for temporary files of dead writers: {}",
-            paths.store(),
-            e.getMessage());
-      }
-    }
-  }
-
   /**
-   * Removes what dead writers left in one directory.
+   * Removes what dead writers left in the directory of a lease, which is a living one's.
    *
+   * @param step is told of progress: before each lease and file
    * @return whether nothing is left that could not be removed
    * @throws FileException when it cannot be read
    */
-  public boolean sweep(int directory) {
-    return sweep(directory, () -> {});
-  }
-
-  /** The same, and tells of progress: before each lease and file. */
-  public boolean sweep(int directory, Runnable step) {
+  public boolean sweep(WriterLease own, Runnable step) {
     boolean all = true;
-    for (String token : others(directory)) {
+    for (String token : others(own)) {
       if (!stopped) {
         step.run();
-        all &= bury(directory, token, step);
+        all &= bury(own.directory, token, step);
       }
     }
     return all;
   }
 
-  /** Whether other stores write to a directory, living or not removed yet. */
-  public boolean hasOthers(int directory) {
-    return !others(directory).isEmpty();
+  /** Whether stores write to its directory that do not own the lease, living or not removed yet. */
+  public boolean hasOthers(WriterLease own) {
+    return !others(own).isEmpty();
   }
 
-  private List<String> others(int directory) {
-    NativePath leases = paths.inDirectory(directory, BlockPaths.WRITERS);
+  private List<String> others(WriterLease own) {
+    NativePath leases = paths.inDirectory(own.directory, BlockPaths.WRITERS);
     return files.list(leases).stream()
-        .filter(token -> TOKEN.matcher(token).matches() && !own[directory].owns(token))
+        .filter(token -> TOKEN.matcher(token).matches() && !own.owns(token))
         .toList();
   }
 
@@ -117,7 +90,6 @@ public final class DeadWriters {
       if (!stopped) {
         files.remove(lease);
         removedFiles.add(removed);
-        metrics.orphanFiles.add(removed);
         LOG.info(
             "{} removed {} temporary files of the dead writer {}", paths.store(), removed, token);
       }
@@ -140,7 +112,7 @@ public final class DeadWriters {
           paths.store(),
           token,
           lease);
-    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(FileProbe.PREFIX)) {
+    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(BlockPaths.PROBE)) {
       return journal(fd, lease);
     }
     List<String> all = new ArrayList<>(files.list(paths.inDirectory(directory, ".")));

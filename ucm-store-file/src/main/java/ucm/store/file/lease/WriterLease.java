@@ -42,7 +42,7 @@ public final class WriterLease {
 
   private final FileOperations files;
   private final BlockPaths paths;
-  private final int directory;
+  final int directory;
 
   // Guarded by this; token is read without it.
   private final BitSet folders = new BitSet();

@@ -19,6 +19,7 @@ import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
 
 /**
@@ -118,10 +119,14 @@ public final class BlockLookup implements AutoCloseable {
       return;
     }
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      if (volumes.hides(ids.high(i), ids.low(i))) {
+      if (hides(ids.high(i), ids.low(i))) {
         present.clear(i);
       }
     }
+  }
+
+  private boolean hides(long idHigh, long idLow) {
+    return volumes.of(idHigh, idLow).hides();
   }
 
   /** The last block of the unbroken run of present blocks from the first, or -1. */
@@ -163,7 +168,7 @@ public final class BlockLookup implements AutoCloseable {
       long high = ids.high(i);
       long low = ids.low(i);
       asked.set(
-          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && volumes.hides(high, low)));
+          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && hides(high, low)));
     }
     present.or(run(LookupBatch.of(files.paths, ids, asked)));
   }
@@ -177,7 +182,7 @@ public final class BlockLookup implements AutoCloseable {
   /** The first block of a range whose directory is down, or its end. */
   private int firstHidden(BlockIds ids, int from, int to) {
     int i = volumes.isAnyDown() ? from : to;
-    while (i < to && !volumes.hides(ids.high(i), ids.low(i))) {
+    while (i < to && !hides(ids.high(i), ids.low(i))) {
       i++;
     }
     return i;
@@ -197,7 +202,7 @@ public final class BlockLookup implements AutoCloseable {
     try {
       // One that has gone down since the caller looked has told only those that waited.
       if (volumes.isAnyDown()) {
-        batch.giveUp(volumes::hides);
+        batch.giveUp(this::hides);
       }
       await(batch, runs);
     } catch (InterruptedException e) {
@@ -239,7 +244,7 @@ public final class BlockLookup implements AutoCloseable {
 
   /** A directory is not to be used any more: its blocks are absent to all callers that wait. */
   public void directoryIsDown() {
-    waiting.forEach(batch -> batch.giveUp(volumes::hides));
+    waiting.forEach(batch -> batch.giveUp(this::hides));
   }
 
   private void ask(LookupBatch batch, int directory) {
@@ -247,17 +252,17 @@ public final class BlockLookup implements AutoCloseable {
       long high = batch.ids.high(i);
       long low = batch.ids.low(i);
       boolean isKnown = batch.stopsAtMiss && index.contains(high, low);
-      batch.answer(i, isKnown || isPresent(directory, high, low));
+      batch.answer(i, isKnown || isPresent(volumes.get(directory), high, low));
     }
   }
 
-  private boolean isPresent(int directory, long high, long low) {
+  private boolean isPresent(Volume volume, long high, long low) {
     try {
-      return volumes.beginLookup(directory) && files.isPresent(threadPath.get(), high, low);
+      return volume.beginLookup() && files.isPresent(threadPath.get(), high, low);
     } catch (FileException e) {
       // First: the failure may open the breaker, and then the caller goes on.
       metrics.lookupErrors.increment();
-      volumes.failed(directory, e);
+      volume.fault(e);
       if (seenErrors.add(e.errno())) {
         LOG.warn(
             "{} takes blocks for absent that it cannot look up: {}",

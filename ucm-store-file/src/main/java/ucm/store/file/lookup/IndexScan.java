@@ -12,6 +12,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.Volume;
 
 /**
  * Fills the {@link KnownBlocks} with the files that are there when the store opens, each directory by itself.
@@ -50,8 +51,8 @@ public final class IndexScan {
    * @return whether that was all there is; not called again when it was
    * @throws FileException when the directory cannot be read
    */
-  public boolean run(int directory) {
-    boolean whole = new Run(directory).run();
+  public boolean run(Volume volume) {
+    boolean whole = new Run(volume).run();
     if (whole && left.decrementAndGet() == 0) {
       files.index.scanned();
       LOG.info("{} knows {} blocks in {}", paths.store(), files.index.size(), paths.directories());
@@ -62,6 +63,7 @@ public final class IndexScan {
   /** One scan of one directory. */
   private final class Run {
 
+    private final Volume volume;
     private final int directory;
     private final String root;
     private final NativePath path = new NativePath();
@@ -70,8 +72,9 @@ public final class IndexScan {
     private long workingSince = System.nanoTime();
     private int checks;
 
-    Run(int directory) {
-      this.directory = directory;
+    Run(Volume volume) {
+      this.volume = volume;
+      this.directory = volume.number;
       this.root = paths.directories().get(directory);
     }
 
@@ -142,7 +145,7 @@ public final class IndexScan {
     }
 
     private boolean goesOn() {
-      return !stopped && files.index.forgotten() == 0 && files.volumes.refusal(directory) == null;
+      return !stopped && files.index.forgotten() == 0 && !volume.isDown();
     }
 
     private void rest() {
@@ -160,7 +163,7 @@ public final class IndexScan {
     private void failed(RuntimeException e) {
       if (!failed) {
         LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
-        files.volumes.failedInBackground(directory, e);
+        volume.failedInBackground(e);
       }
       failed = true;
     }

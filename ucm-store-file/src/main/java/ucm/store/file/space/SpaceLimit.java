@@ -145,6 +145,12 @@ public final class SpaceLimit {
     return isShared;
   }
 
+  /** Bytes that the blocks of a directory take; what is in quarantine is left out. */
+  public long ofBlocks(int directory) {
+    int first = tree.firstSlot(directory);
+    return used.inFolders(first, tree.firstSlot(directory + 1) - 1);
+  }
+
   private boolean tryReserve(long bytes) {
     return !mustScan(bytes) && used.reserve(bytes, capacityBytes);
   }

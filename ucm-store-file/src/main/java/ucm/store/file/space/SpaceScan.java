@@ -20,8 +20,8 @@ import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.FolderTree.Folder;
 import ucm.store.file.format.FolderWalk;
-import ucm.store.file.health.FolderExecutor;
-import ucm.store.file.lease.WriterLease;
+import ucm.store.file.health.Volume;
+import ucm.store.file.health.Volumes;
 
 /**
  * Finds out what the folders hold, and puts the account right: at start everything, later the folders
@@ -46,11 +46,10 @@ public final class SpaceScan {
 
   private final FileOperations files;
   private final BlockPaths paths;
-  private final FolderExecutor executors;
+  private final Volumes volumes;
   private final FolderTree tree;
   private final UsedSpace used;
   private final FolderWalk walk;
-  private final WriterLease[] leases;
   // Time of change of the folders that were scanned when they had settled, by slot.
   private final Map<Integer, Long> settled = new ConcurrentHashMap<>();
   private long written = NOTHING;
@@ -60,43 +59,41 @@ public final class SpaceScan {
       BlockPaths paths,
       SpaceLimit space,
       FolderWalk walk,
-      FolderExecutor executors,
-      WriterLease[] leases) {
+      Volumes volumes) {
     this.files = files;
     this.paths = paths;
-    this.executors = executors;
+    this.volumes = volumes;
     this.tree = space.tree;
     this.used = space.used;
     this.walk = walk;
-    this.leases = leases;
   }
 
   /** Scans what has changed in all directories that can be used. */
   public void run() {
-    BitSet seen = executors.forEach(executors.all(), this::scan);
+    Set<Volume> seen = volumes.forEach(volumes.all(), this::scan);
     if (!walk.isStopped()) {
-      used.scanned(seen.equals(executors.all()));
+      used.scanned(seen.size() == volumes.all().size());
     }
   }
 
-  private void scan(int directory) {
-    List<Folder> folders = tree.folders(files, directory);
-    walk.forEach(folders, this::scan);
+  private void scan(Volume volume) {
+    List<Folder> folders = tree.folders(files, volume.number);
+    walk.forEach(folders, folder -> scan(volume, folder));
     if (walk.isStopped()) {
       return;
     }
     BitSet there = new BitSet(tree.slots());
     folders.forEach(folder -> there.set(folder.slot()));
     Set<Integer> gone = new HashSet<>(settled.keySet());
-    gone.removeIf(slot -> tree.directoryOf(slot) != directory || there.get(slot));
+    gone.removeIf(slot -> tree.directoryOf(slot) != volume.number || there.get(slot));
     for (int slot : gone) {
       settled.remove(slot);
       used.scanned(slot, 0, used.changes(slot));
     }
   }
 
-  private void scan(Folder folder) {
-    executors.step(folder.directory());
+  private void scan(Volume volume, Folder folder) {
+    volume.step();
     // Before the time of change is asked for: that call may hold this thread for long.
     long now = System.currentTimeMillis();
     long changed = FolderTree.changedMillis(files, folder);
@@ -113,8 +110,8 @@ public final class SpaceScan {
           files,
           folder,
           (name, bytes, lastUse) -> {
-            executors.step(folder.directory());
-            sum[0] += isOwnTemp(folder.directory(), name) ? 0 : bytes;
+            volume.step();
+            sum[0] += isOwnTemp(volume, name) ? 0 : bytes;
           });
       counted = used.scanned(folder.slot(), sum[0], changes);
     }
@@ -124,11 +121,11 @@ public final class SpaceScan {
   }
 
   /** Whether this store writes the file: {@code <id>.<token>-<number>.tmp}. */
-  private boolean isOwnTemp(int directory, String name) {
+  private static boolean isOwnTemp(Volume volume, String name) {
     int end = name.lastIndexOf('-');
     return name.endsWith(BlockPaths.TEMP_SUFFIX)
         && end > NAME_DIGITS
-        && leases[directory].owns(name.substring(NAME_DIGITS + 1, end));
+        && volume.lease.owns(name.substring(NAME_DIGITS + 1, end));
   }
 
   /** Takes up what was used at the end of the last process, if that can be read. */

@@ -1,5 +1,7 @@
 package ucm.store.file.space;
 
+import java.util.Arrays;
+
 /**
  * Counts the bytes that a store takes on its directories, by folder. What this store writes and removes
  * is counted at once; what others do is found by a scan, folder by folder. Until the first scan has
@@ -7,9 +9,6 @@ package ucm.store.file.space;
  * lock is held for a few instructions.
  */
 public final class UsedSpace {
-
-  // In place of a number of changes: a block is just getting its name.
-  private static final int BUSY = -1;
 
   // Guarded by this.
   private final long[] byFolder;
@@ -105,12 +104,12 @@ public final class UsedSpace {
 
   /** How often this store changed a folder; to be asked before it is scanned. */
   synchronized int changes(int folder) {
-    return committing[folder] > 0 ? BUSY : changes[folder];
+    return changes[folder];
   }
 
-  /** What a folder holds. */
-  public synchronized long inFolder(int folder) {
-    return byFolder[folder];
+  /** What some folders hold, up to the last one, which is left out. */
+  synchronized long inFolders(int from, int to) {
+    return Arrays.stream(byFolder, from, to).sum();
   }
 
   /**

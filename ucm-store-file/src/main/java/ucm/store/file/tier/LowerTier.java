@@ -80,7 +80,7 @@ final class LowerTier extends Breaker implements AutoCloseable {
     metrics.gauge(
         "tier_health_state",
         "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
-        this::number);
+        this::stateNumber);
   }
 
   /** Begins to probe it while it is given up, and to search for silence. */

@@ -210,7 +210,7 @@ final class RaceTest {
     await(held);
     Task waiting = dump(store, healthyIds.slice(1, 2));
     for (int i = 0; i < 8; i++) {
-      store.volumes().failedInBackground(0, new StoreException("failure " + i));
+      store.volumes().get(0).failedInBackground(new StoreException("failure " + i));
     }
     AtomicInteger ended = new AtomicInteger();
     TransferMemory both = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids).fill();

@@ -3,25 +3,27 @@ package ucm.store.file.eviction;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.StoreMetrics;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.ForwardingFileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.LocalFileStore;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.FolderExecutor;
+import ucm.store.file.health.Volumes;
 import ucm.testkit.BlockBytes;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
@@ -74,7 +76,7 @@ final class BlockUsesTest {
     assertThat(SmallSpace.usedAt(file(3))).isEqualTo(3);
   }
 
-  private final List<Long> told = new ArrayList<>();
+  private final List<Long> told = new CopyOnWriteArrayList<>();
 
   /** Uses whose times are told to this test. */
   private BlockUses uses(BlockUses.Kind kind) {
@@ -86,8 +88,19 @@ final class BlockUsesTest {
           }
         };
     BlockPaths paths = new BlockPaths("Local", List.of(directory.toString()), 3);
-    return new BlockUses(
-        listening, paths, kind, FolderExecutor.direct(1), System::nanoTime, Long.MAX_VALUE);
+    Volumes volumes =
+        new Volumes(
+            LocalFileStore.KIND,
+            listening,
+            paths,
+            List.of(() -> {}),
+            new FileStoreConfig.Health(false, 1, 1, 1, 1),
+            Long.MAX_VALUE,
+            StoreMetrics.NONE,
+            System::nanoTime,
+            volume -> {},
+            volume -> {});
+    return new BlockUses(listening, paths, kind, volumes, System::nanoTime, Long.MAX_VALUE);
   }
 
   @Test

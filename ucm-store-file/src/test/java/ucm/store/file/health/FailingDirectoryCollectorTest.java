@@ -107,7 +107,7 @@ final class FailingDirectoryCollectorTest {
         assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
         assertThat(blocks(failing)).isEqualTo(there);
         files.heal(failing);
-        assertThat(store.volumes().probe(FAILING)).isTrue();
+        assertThat(store.volumes().get(FAILING).probe()).isTrue();
         store.collector().makeRound();
         assertThat(blocks(failing)).as("the coldest go first").isZero();
         assertThat(blocks(healthy)).isEqualTo(8);
@@ -201,7 +201,7 @@ final class FailingDirectoryCollectorTest {
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(blocks(healthy));
       assertThat(lease).exists();
       files.heal(failing);
-      assertThat(store.volumes().probe(FAILING)).isTrue();
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
       awaitGauge(stores, "local_index_complete", 1);
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
       Waiting.until("the sweep is made up for", () -> Files.notExists(lease));
@@ -218,8 +218,8 @@ final class FailingDirectoryCollectorTest {
 
   private static void goDown(LocalFileStore store) {
     for (int i = 0; i < 8; i++) {
-      store.volumes().failedInBackground(FAILING, new StoreException("failure " + i));
+      store.volumes().get(FAILING).failedInBackground(new StoreException("failure " + i));
     }
-    assertThat(store.volumes().refusal(FAILING)).isNotNull();
+    assertThat(store.volumes().get(FAILING).refusal()).isNotNull();
   }
 }

@@ -130,7 +130,7 @@ final class FailingMountTest {
   }
 
   private boolean isDown() {
-    return stores.store().volumes().refusal(FAILING) != null;
+    return stores.store().volumes().get(FAILING).refusal() != null;
   }
 
   @Test
@@ -156,7 +156,7 @@ final class FailingMountTest {
     assertThat(stores.load(store, healthy).ok()).isTrue();
     stores.dump(store, in(1 - FAILING, 3, 4)).requireOk();
     mount.heal();
-    assertThat(store.volumes().probe(FAILING)).isTrue();
+    assertThat(store.volumes().get(FAILING).probe()).isTrue();
     assertThat(isDown()).isFalse();
     assertThat(stores.load(store, failing).ok()).isTrue();
   }
@@ -277,7 +277,7 @@ final class FailingMountTest {
     assertThat(stores.metrics.count("local_lookup_expiries")).as("none used its time up").isZero();
     assertThat(stores.metrics.count("local_health_late_operations")).isGreaterThanOrEqualTo(2);
     mount.heal();
-    assertThat(store.volumes().probe(FAILING)).isTrue();
+    assertThat(store.volumes().get(FAILING).probe()).isTrue();
     assertThat(store.lookup(all).cardinality()).isEqualTo(12);
     assertThat(store.lookupPrefix(failing)).isEqualTo(5);
   }

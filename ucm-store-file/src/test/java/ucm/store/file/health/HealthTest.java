@@ -133,15 +133,15 @@ final class HealthTest {
       LocalFileStore store = open(stores);
       stores.dump(store, failingIds).requireOk();
       trip(stores, store);
-      assertThat(store.volumes().probe(FAILING)).isTrue();
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
       assertThat(stores.metrics.count("local_health_probe_failures")).isEqualTo(1);
       assertThat(store.lookupPrefix(failingIds)).as("the probe failed as well").isEqualTo(-1);
       try (FailingFiles.Hang hang = files.hang(failing, "syncData"::equals)) {
-        Thread prober = Thread.ofPlatform().start(() -> store.volumes().probe(FAILING));
+        Thread prober = Thread.ofPlatform().start(() -> store.volumes().get(FAILING).probe());
         hang.awaitHeld(1);
         assertThat(stores.metrics.gauge("local_health_state")).as("half-open").isEqualTo(1);
         assertThat(outcome(stores.load(store, failingIds))).isEqualTo(ShardOutcome.REFUSED);
-        assertThat(store.volumes().probe(FAILING)).as("no second probe beside it").isFalse();
+        assertThat(store.volumes().get(FAILING).probe()).as("no second probe beside it").isFalse();
         hang.end();
         prober.join();
       }
@@ -189,7 +189,7 @@ final class HealthTest {
         }
       }
       files.heal(failing);
-      assertThat(store.volumes().probe(FAILING)).isTrue();
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
       assertThat(stores.load(store, failingIds).ok()).isTrue();
     }
   }
@@ -239,7 +239,7 @@ final class HealthTest {
         hang.end();
       }
       files.heal(failing);
-      assertThat(store.volumes().probe(FAILING)).isTrue();
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
       assertThat(store.lookup(failingIds).cardinality()).isEqualTo(8);
     }
   }
@@ -255,7 +255,7 @@ final class HealthTest {
       Task held = load(store, failingIds, 0);
       hang.awaitHeld(1);
       try (FailingFiles.Hang probes = files.hang(failing, call -> true)) {
-        Thread prober = Thread.ofPlatform().start(() -> store.volumes().probe(FAILING));
+        Thread prober = Thread.ofPlatform().start(() -> store.volumes().get(FAILING).probe());
         probes.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
         assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
@@ -280,7 +280,7 @@ final class HealthTest {
         assertThat(flushed.pendingBlocks()).as("not removed yet").isEqualTo(1);
       }
       files.heal(failing);
-      assertThat(store.volumes().probe(FAILING)).isTrue();
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
       assertThat(store.flush(Duration.ZERO).pendingBlocks()).isZero();
       Waiting.until("the file is removed", () -> stores.temps().isEmpty());
     }
@@ -296,7 +296,7 @@ final class HealthTest {
       BlockIds fresh = idsIn(FAILING, BlockBytes.ids(82, 64));
       assertThat(outcome(dump(store, fresh))).isEqualTo(ShardOutcome.FAILED);
       for (int i = 0; i < 3; i++) {
-        assertThat(store.volumes().probe(FAILING)).isTrue();
+        assertThat(store.volumes().get(FAILING).probe()).isTrue();
       }
       assertThat(stores.metrics.count("local_health_probe_failures")).isZero();
       assertThat(stores.metrics.count("local_health_trips")).isZero();
@@ -315,10 +315,10 @@ final class HealthTest {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
       files.fail(failing, Errno.EIO, "readAt"::equals);
-      store.volumes().probe(FAILING);
-      store.volumes().probe(WELL);
+      store.volumes().get(FAILING).probe();
+      store.volumes().get(WELL).probe();
       assertThat(stores.metrics.gauge("local_health_state")).isZero();
-      store.volumes().probe(FAILING);
+      store.volumes().get(FAILING).probe();
       assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
       assertThat(stores.metrics.gauge("local_health_state_1")).isZero();
       assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
@@ -342,7 +342,7 @@ final class HealthTest {
       assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
       assertThat(stores.metrics.count("local_lookup_errors")).as("no more are made").isEqualTo(2);
       files.heal(failing);
-      assertThat(store.volumes().probe(FAILING)).isTrue();
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
       assertThat(stores.metrics.gauge("local_health_state")).isZero();
       assertThat(failing).isEmptyDirectory();
     }

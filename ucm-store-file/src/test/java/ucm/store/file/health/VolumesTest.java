@@ -3,7 +3,6 @@ package ucm.store.file.health;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
@@ -15,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.config.FileStoreConfig.Health;
 import ucm.store.file.format.BlockPaths;
@@ -38,17 +38,18 @@ final class VolumesTest {
   private Volumes health(Health rules, LongSupplier time, Runnable probe) {
     return new Volumes(
         LocalFileStore.KIND,
+        new LibcFileOperations(),
         PATHS,
         List.of(probe, () -> {}),
         rules,
         TIMEOUT_NANOS,
         StoreMetrics.NONE,
         time,
-        directory -> {
-          down.add(directory);
+        volume -> {
+          down.add(volume.number);
           isDown.countDown();
         },
-        directory -> isUp.countDown());
+        volume -> isUp.countDown());
   }
 
   /** A thread that moves shards in a directory until it is told to leave. */
@@ -59,14 +60,14 @@ final class VolumesTest {
         .daemon()
         .start(
             () -> {
-              health.enter(directory);
+              health.get(directory).enter();
               inside.countDown();
               try {
                 leaves.await();
               } catch (InterruptedException e) {
                 throw new AssertionError(e);
               }
-              health.leave(directory, true, null);
+              health.get(directory).leave(true, null);
             });
     inside.await();
     return leaves;
@@ -75,19 +76,19 @@ final class VolumesTest {
   @Test
   void countsALateOperationOnceAndNotItsResult() {
     Volumes health = health(RARELY, clock::get, () -> {});
-    health.enter(0);
+    health.get(0).enter();
     clock.addAndGet(TIMEOUT_NANOS - 1);
     health.findLateOperations();
-    health.leave(0, true, null);
-    health.enter(0);
+    health.get(0).leave(true, null);
+    health.get(0).enter();
     clock.addAndGet(TIMEOUT_NANOS + 1);
     health.findLateOperations();
     health.findLateOperations();
-    assertThat(health.state(0)).as("one failure").isEqualTo(State.CLOSED);
-    health.leave(0, true, new StoreException("counted already"));
-    assertThat(health.state(0)).isEqualTo(State.CLOSED);
-    health.failedInBackground(0, new StoreException("the second"));
-    assertThat(health.state(0)).isEqualTo(State.OPEN);
+    assertThat(health.get(0).state()).as("one failure").isEqualTo(State.CLOSED);
+    health.get(0).leave(true, new StoreException("counted already"));
+    assertThat(health.get(0).state()).isEqualTo(State.CLOSED);
+    health.get(0).failedInBackground(new StoreException("the second"));
+    assertThat(health.get(0).state()).isEqualTo(State.OPEN);
     assertThat(down).containsExactly(0);
   }
 
@@ -96,7 +97,7 @@ final class VolumesTest {
     Volumes health = health(RARELY, clock::get, () -> {});
     CountDownLatch first = entered(health, 0);
     CountDownLatch other = entered(health, 1);
-    var _ = health.beginLookup(0);
+    var _ = health.get(0).beginLookup();
     assertThat(health.heldWorkers()).isZero();
     clock.addAndGet(TIMEOUT_NANOS + 1);
     health.findLateOperations();
@@ -117,7 +118,7 @@ final class VolumesTest {
           long now = clock.get();
           if (isHeld.getAndSet(false)) {
             clock.addAndGet(TIMEOUT_NANOS);
-            made.getFirst().enter(1);
+            made.getFirst().get(1).enter();
           }
           return now;
         };
@@ -147,21 +148,21 @@ final class VolumesTest {
               begun.release();
               ends.acquireUninterruptibly();
             });
-    health.failedInBackground(0, new StoreException("first"));
-    health.failedInBackground(0, new StoreException("second"));
-    Thread prober = Thread.ofPlatform().start(() -> health.probe(0));
+    health.get(0).failedInBackground(new StoreException("first"));
+    health.get(0).failedInBackground(new StoreException("second"));
+    Thread prober = Thread.ofPlatform().start(() -> health.get(0).probe());
     begun.acquire();
-    assertThat(health.state(0)).isEqualTo(State.HALF_OPEN);
+    assertThat(health.get(0).state()).isEqualTo(State.HALF_OPEN);
     clock.addAndGet(TIMEOUT_NANOS);
     health.findLateOperations();
-    assertThat(health.state(0)).isEqualTo(State.OPEN);
-    assertThat(health.probe(0)).as("no second one beside it").isFalse();
+    assertThat(health.get(0).state()).isEqualTo(State.OPEN);
+    assertThat(health.get(0).probe()).as("no second one beside it").isFalse();
     ends.release();
     prober.join();
-    assertThat(health.state(0)).as("it was too late").isEqualTo(State.OPEN);
+    assertThat(health.get(0).state()).as("it was too late").isEqualTo(State.OPEN);
     ends.release();
-    assertThat(health.probe(0)).isTrue();
-    assertThat(health.state(0)).isEqualTo(State.CLOSED);
+    assertThat(health.get(0).probe()).isTrue();
+    assertThat(health.get(0).state()).isEqualTo(State.CLOSED);
   }
 
   @Test
@@ -183,7 +184,7 @@ final class VolumesTest {
       assertThat(down).containsExactly(0);
       failing.set(false);
       isUp.await();
-      assertThat(health.refusal(0)).isNull();
+      assertThat(health.get(0).refusal()).isNull();
       timer.close();
     }
   }
@@ -194,15 +195,15 @@ final class VolumesTest {
     Volumes health = health(strict, System::nanoTime, () -> {});
     try (health) {
       health.start(timer);
-      health.enter(0);
+      health.get(0).enter();
       isDown.await();
-      assertThat(health.refusal(0)).hasMessageContaining("0.004 s");
+      assertThat(health.get(0).refusal()).hasMessageContaining("0.004 s");
       timer.close();
     }
   }
 
-  private static void breakTheFirst(int directory) {
-    if (directory == 0) {
+  private static void breakTheFirst(Volume volume) {
+    if (volume.number == 0) {
       throw new StackOverflowError("made up by the test");
     }
   }
@@ -210,18 +211,18 @@ final class VolumesTest {
   @Test
   void worksInADirectoryAgainAfterAnError() {
     try (Volumes health = health(RARELY, clock::get, () -> {})) {
-      BitSet done = health.forEach(health.all(), VolumesTest::breakTheFirst);
-      assertThat(done.stream()).containsExactly(1);
-      done = health.forEach(health.all(), directory -> {});
-      assertThat(done.stream()).containsExactly(0, 1);
-      assertThat(health.refusal(0)).as("once is not often enough").isNull();
+      assertThat(health.forEach(health.all(), VolumesTest::breakTheFirst))
+          .containsExactly(health.get(1));
+      assertThat(health.forEach(health.all(), volume -> {})).containsAll(health.all());
+      assertThat(health.get(0).refusal()).as("once is not often enough").isNull();
       health.forEach(health.all(), VolumesTest::breakTheFirst);
-      assertThat(health.refusal(0))
+      assertThat(health.get(0).refusal())
           .hasMessageContaining("first")
           .hasMessageContaining("made up by the test");
-      assertThat(health.refusal(1)).isNull();
-      done = health.forEach(health.all(), directory -> {});
-      assertThat(done.stream()).as("left out while it is down").containsExactly(1);
+      assertThat(health.get(1).refusal()).isNull();
+      assertThat(health.forEach(health.all(), volume -> {}))
+          .as("left out while it is down")
+          .containsExactly(health.get(1));
     }
   }
 

@@ -30,7 +30,7 @@ import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.WriterProcess;
-import ucm.store.file.health.FileProbe;
+import ucm.store.file.format.BlockPaths;
 import ucm.testkit.BlockBytes;
 
 /** How blocks come into a directory: shard by shard, from several writers, and with which traces. */
@@ -113,7 +113,7 @@ final class WritersTest {
   /** One larger than any memory; the folders it cannot name are found by a walk. */
   @Test
   void readsNoLeaseThatIsLargerThanAnyListOfFolders() throws Exception {
-    String token = FileProbe.PREFIX + "1-0123456789abcdef";
+    String token = BlockPaths.PROBE + "1-0123456789abcdef";
     Path lease = Files.createDirectory(directory.resolve(".writers")).resolve(token);
     try (RandomAccessFile file = new RandomAccessFile(lease.toFile(), "rw")) {
       file.setLength(1L << 40);
