@@ -24,7 +24,6 @@ import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
 import ucm.platform.io.AioQueue;
-import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.config.FileStoreKeys;
@@ -94,8 +93,22 @@ public final class FileHealthCheck {
         findings.add(DirectoryAccess.look(Path.of(directory)));
       }
       findings.add(clock(directory, skew));
-      direct(directory, folder);
-      aio(directory, folder);
+      attempt(
+          "O_DIRECT in " + directory,
+          () -> FileProbe.direct(kind, files, folder.toString()),
+          config.get(CommonKeys.IO_DIRECT),
+          "io_direct is true and asks for it",
+          "io_direct is false");
+      String engine = keys.ioEngine.name();
+      String asked = config.get(keys.ioEngine);
+      attempt(
+          "aio in " + directory,
+          () -> FileProbe.direct(files, AioQueue::new, folder.toString()),
+          !asked.equals("psync"),
+          engine
+              + " asks for it: raise fs.aio-max-nr with sysctl if its requests are used up, or set"
+              + " it to psync",
+          engine + " is " + asked);
     } catch (IOException e) {
       failed(
           subject,
@@ -266,43 +279,18 @@ public final class FileHealthCheck {
     }
   }
 
-  private void direct(String directory, Path folder) {
-    String subject = "O_DIRECT in " + directory;
+  private void attempt(
+      String subject, Runnable probe, boolean isAsked, String advice, String otherwise) {
     try {
-      FileProbe.direct(kind, files, folder.toString());
+      probe.run();
       ok(subject, "works");
     } catch (StoreException e) {
-      if (config.get(CommonKeys.IO_DIRECT)) {
-        failed(subject, message(e), "io_direct is true and asks for it");
+      if (isAsked) {
+        failed(subject, String.valueOf(e.getMessage()), advice);
       } else {
-        ok(subject, "does not work, and io_direct is false");
+        ok(subject, "does not work, and " + otherwise);
       }
     }
-  }
-
-  private void aio(String directory, Path folder) {
-    String subject = "aio in " + directory;
-    String asked = config.get(keys.ioEngine);
-    try {
-      FileProbe.direct(files, AioQueue::new, folder.toString());
-      ok(subject, "works");
-    } catch (FileException e) {
-      String key = keys.ioEngine.name();
-      if (!asked.equals("psync")) {
-        failed(
-            subject,
-            message(e),
-            key
-                + " asks for it: raise fs.aio-max-nr with sysctl if its requests are used up, or"
-                + " set it to psync");
-      } else {
-        ok(subject, "does not work, and " + key + " is " + asked);
-      }
-    }
-  }
-
-  private static String message(StoreException e) {
-    return String.valueOf(e.getMessage());
   }
 
   private static String number(double value) {

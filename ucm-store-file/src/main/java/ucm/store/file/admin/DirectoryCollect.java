@@ -93,7 +93,9 @@ final class DirectoryCollect {
   }
 
   private void removeLeftovers(BlockPaths paths) {
-    for (FoundDirectory directory : directories) {
+    DeadWriters dead = new DeadWriters(files, paths, removed -> deadTemps += removed);
+    for (int i = 0; i < directories.size(); i++) {
+      FoundDirectory directory = directories.get(i);
       Map<String, FileLock.Owner> writers = new HashMap<>();
       for (String folder : directory.folders()) {
         try {
@@ -107,32 +109,28 @@ final class DirectoryCollect {
           LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
         }
       }
-    }
-    DeadWriters writers = new DeadWriters(files, paths, removed -> deadTemps += removed);
-    for (int i = 0; i < directories.size() && !isDry; i++) {
-      try {
-        var _ = writers.sweep(new WriterLease(files, paths, i), () -> {});
-      } catch (RuntimeException e) {
-        LOG.warn(
-            "{} cannot search for temporary files of dead writers: {}",
-            kind.name(),
-            e.getMessage());
+      if (!isDry) {
+        sweep(dead, new WriterLease(files, paths, i));
       }
     }
   }
 
-  /** Removes a temporary file whose lease is gone; leases that are left are the sweep's. */
+  private void sweep(DeadWriters dead, WriterLease own) {
+    try {
+      var _ = dead.sweep(own, () -> {});
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "{} cannot search for temporary files of dead writers: {}", kind.name(), e.getMessage());
+    }
+  }
+
+  /** Removes a temporary file of a dead writer, whose lease may be gone; one that is left is the sweep's. */
   private void removeLeftover(
       FoundDirectory directory, String folder, String name, Map<String, FileLock.Owner> writers) {
     String token = FoundDirectory.writer(name);
-    if (token == null
-        || writers.computeIfAbsent(token, t -> directory.writer(files, t)) != FileLock.Owner.DEAD) {
-      return;
-    }
-    boolean isLeased =
-        files.size(NativePath.of(directory.path(BlockPaths.WRITERS, token)))
-            != FileOperations.ABSENT;
-    if (isDry || (!isLeased && files.remove(NativePath.of(directory.path(folder, name))))) {
+    if (token != null
+        && writers.computeIfAbsent(token, t -> directory.writer(files, t)) == FileLock.Owner.DEAD
+        && (isDry || files.remove(NativePath.of(directory.path(folder, name))))) {
       deadTemps++;
     }
   }
