@@ -43,7 +43,6 @@ import ucm.store.file.config.IoEngine;
 import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FolderTree;
 import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.health.Volume;
@@ -123,11 +122,10 @@ final class FileStoreRuntime {
             clock,
             this::directoryIsDown,
             this::directoryIsUp);
-    FolderTree tree = new FolderTree(paths, config.folderDigits());
     space =
         new SpaceLimit(
             config,
-            tree,
+            paths,
             clock,
             metrics.refusedBlocks,
             volumes::pause,

@@ -21,8 +21,7 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Coldest;
 import ucm.store.file.eviction.Coldest.Block;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FolderTree;
-import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.Folder;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
@@ -143,16 +142,14 @@ final class DirectoryCollect {
       for (String name : directory.folders()) {
         Folder folder = new Folder(i, folders.size(), directory.root() + "/" + name);
         try {
-          FolderTree.visit(files, folder, (file, bytes, lastUse) -> all.addAndGet(bytes));
+          folder.visit(files, (file, bytes, lastUse) -> all.addAndGet(bytes));
           folders.add(folder);
         } catch (FileException e) {
           LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
         }
       }
-      FolderTree.visit(
-          files,
-          new Folder(i, 0, directory.root() + "/" + BlockPaths.QUARANTINE),
-          (file, bytes, lastUse) -> all.addAndGet(bytes));
+      new Folder(i, 0, directory.root() + "/" + BlockPaths.QUARANTINE)
+          .visit(files, (file, bytes, lastUse) -> all.addAndGet(bytes));
     }
     return all.get();
   }

@@ -16,7 +16,7 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FolderTree;
+import ucm.store.file.format.Folder;
 import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceLimit;
 
@@ -169,7 +169,7 @@ public final class BlockFiles {
     boolean removed = size >= 0 && operations.remove(path);
     lost(path, idHigh, idLow);
     if (removed && space.isLimited()) {
-      space.used.removed(space.tree.slot(idHigh, idLow), FolderTree.inUnits(size));
+      space.used.removed(paths.slot(idHigh, idLow), Folder.inUnits(size));
     }
   }
 

@@ -7,8 +7,7 @@ import java.util.PriorityQueue;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FolderTree;
-import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.Folder;
 
 /**
  * The blocks that were used longest ago, by the access times of their files, of those that are shown to it: as many
@@ -41,9 +40,8 @@ public final class Coldest {
    */
   public void show(FileOperations files, Folder folder, Runnable step) {
     step.run();
-    FolderTree.visit(
+    folder.visit(
         files,
-        folder,
         (name, size, lastUse) -> {
           step.run();
           if (takes(lastUse) && BlockPaths.isBlockName(name)) {

@@ -24,7 +24,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.eviction.Coldest.Block;
-import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.Folder;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
@@ -313,8 +313,8 @@ public final class Collector implements AutoCloseable {
 
   private List<Block> coldest(Volume volume, long wanted) {
     Coldest cold = new Coldest(wanted);
-    List<Folder> folders = space.tree.folders(files.operations, volume.number);
-    folders.removeIf(folder -> !space.tree.holdsBlocks(folder));
+    List<Folder> folders = files.paths.folders(files.operations, volume.number);
+    folders.removeIf(folder -> !files.paths.holdsBlocks(folder));
     walk.forEach(folders, folder -> cold.show(files.operations, folder, volume::step));
     return cold.coldestFirst();
   }
@@ -353,7 +353,7 @@ public final class Collector implements AutoCloseable {
     long low = block.idLow();
     int slot = block.folder().slot();
     // A file in a folder that is not its own is no block of ours.
-    if (space.tree.slot(high, low) != slot || uses.isNew(high, low)) {
+    if (files.paths.slot(high, low) != slot || uses.isNew(high, low)) {
       return 0;
     }
     NativePath path = new NativePath();

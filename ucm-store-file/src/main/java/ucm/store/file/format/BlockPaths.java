@@ -1,10 +1,14 @@
 package ucm.store.file.format;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 
 /**
@@ -41,6 +45,7 @@ public final class BlockPaths {
   private static final int MAX_FOLDER_DIGITS = 5;
   private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
+  private static final Pattern HEX = Pattern.compile("[0-9a-f]*");
   private static final int WORD_DIGITS = 16;
 
   // std::hash of libstdc++ is MurmurHash64A with this seed.
@@ -53,6 +58,7 @@ public final class BlockPaths {
   private final List<String> directories;
   private final byte[][] prefixes;
   private final int folderDigits;
+  private final int slotsPerDirectory;
 
   /**
    * The tree below some directories.
@@ -70,6 +76,7 @@ public final class BlockPaths {
     this.store = store;
     this.directories = List.copyOf(directories);
     this.folderDigits = folderDigits;
+    this.slotsPerDirectory = (1 << (4 * folderDigits)) + 1;
     this.prefixes = new byte[directories.size()][];
     for (int i = 0; i < prefixes.length; i++) {
       prefixes[i] = (directories.get(i) + "/").getBytes(StandardCharsets.UTF_8);
@@ -125,6 +132,65 @@ public final class BlockPaths {
   /** A number for the folder of a block, from 0 to 16^digits - 1. */
   public int folderNumber(long idHigh) {
     return folderDigits == 0 ? 0 : (int) (idHigh >>> (64 - 4 * folderDigits));
+  }
+
+  /** How many folders there can be in all directories, of blocks and quarantines; each has a slot. */
+  public int slots() {
+    return firstSlot(directories.size());
+  }
+
+  /** The first slot of a directory; its quarantine has the last. */
+  public int firstSlot(int directory) {
+    return slotsPerDirectory * directory;
+  }
+
+  /** The slot of a block's folder. */
+  public int slot(long idHigh, long idLow) {
+    return firstSlot(directoryOf(idHigh, idLow)) + folderNumber(idHigh);
+  }
+
+  /** The directory that a slot is in. */
+  public int directoryOf(int slot) {
+    return slot / slotsPerDirectory;
+  }
+
+  /** Whether a folder holds blocks, and not those in quarantine. */
+  public boolean holdsBlocks(Folder folder) {
+    return folder.slot() != firstSlot(folder.directory() + 1) - 1;
+  }
+
+  /**
+   * The folders that are there now in one directory.
+   *
+   * @throws FileException when it is gone or cannot be read
+   */
+  public List<Folder> folders(FileOperations files, int directory) {
+    String root = directories.get(directory);
+    NativePath path = NativePath.of(root + "/.");
+    if (files.size(path) == FileOperations.ABSENT) {
+      // Not to be taken for one that holds nothing.
+      throw new FileException("opendir", path, Errno.ENOENT);
+    }
+    List<Folder> folders = new ArrayList<>();
+    for (String name : files.list(path)) {
+      int number = slotWithin(name);
+      if (number >= 0) {
+        folders.add(new Folder(directory, firstSlot(directory) + number, root + "/" + name));
+      }
+    }
+    return folders;
+  }
+
+  /** The slot of a folder, counted from the first one of its directory; -1 for what is no folder of ours. */
+  private int slotWithin(String name) {
+    if (name.equals(QUARANTINE)) {
+      return slotsPerDirectory - 1;
+    }
+    if (folderDigits == 0) {
+      return name.equals(SINGLE_FOLDER) ? 0 : -1;
+    }
+    boolean isOurs = name.length() == folderDigits && HEX.matcher(name).matches();
+    return isOurs ? Integer.parseInt(name, 16) : -1;
   }
 
   /** Names something directly in a directory, by parts joined with {@code /}. */

@@ -3,7 +3,6 @@ package ucm.store.file.format;
 import java.util.List;
 import java.util.function.Consumer;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.format.FolderTree.Folder;
 
 /**
  * Goes through folders with several threads, which end with the walk. More than one pays where a call

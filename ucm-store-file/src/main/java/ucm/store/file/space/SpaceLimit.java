@@ -14,7 +14,8 @@ import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.format.FolderTree;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.Folder;
 
 /**
  * Lets a block be written only when it fits: below {@code capacity_gb} over all directories, and
@@ -41,8 +42,8 @@ public final class SpaceLimit {
   private static final int PARTS_BETWEEN_SCANS = 32;
 
   public final UsedSpace used;
-  public final FolderTree tree;
 
+  private final BlockPaths paths;
   private volatile FileStoreConfig config;
   private final FreeSpace[] free;
   private final StoreMetrics.Counter refused;
@@ -72,13 +73,13 @@ public final class SpaceLimit {
    */
   public SpaceLimit(
       FileStoreConfig config,
-      FolderTree tree,
+      BlockPaths paths,
       LongSupplier clock,
       StoreMetrics.Counter refused,
       Runnable beforeWait,
       IntConsumer afterWait) {
     this.config = config;
-    this.tree = tree;
+    this.paths = paths;
     this.refused = refused;
     this.beforeWait = beforeWait;
     this.afterWait = afterWait;
@@ -86,7 +87,7 @@ public final class SpaceLimit {
     // A worker that waits moves nothing else; half of its task's time is left for the move.
     patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
     setCapacity(config);
-    used = new UsedSpace(isLimited ? tree.slots() : 0);
+    used = new UsedSpace(isLimited ? paths.slots() : 0);
     free = new FreeSpace[config.directories().size()];
     for (int i = 0; i < free.length; i++) {
       File root = new File(config.directories().get(i));
@@ -147,8 +148,8 @@ public final class SpaceLimit {
 
   /** Bytes that the blocks of a directory take; what is in quarantine is left out. */
   public long ofBlocks(int directory) {
-    int first = tree.firstSlot(directory);
-    return used.inFolders(first, tree.firstSlot(directory + 1) - 1);
+    int first = paths.firstSlot(directory);
+    return used.inFolders(first, paths.firstSlot(directory + 1) - 1);
   }
 
   private boolean tryReserve(long bytes) {
@@ -230,7 +231,7 @@ public final class SpaceLimit {
    * @throws SpaceRefusedException when there is none
    */
   public void reserve(int directory, long idHigh, long idLow, long fileSize) {
-    long bytes = FolderTree.inUnits(fileSize);
+    long bytes = Folder.inUnits(fileSize);
     if (isLimited) {
       boolean fits = reserveSoon(directory, bytes);
       if (!fits
@@ -294,7 +295,7 @@ public final class SpaceLimit {
   /** The file for which room was reserved is about to get its name. */
   public void beginCommit(long idHigh, long idLow) {
     if (isLimited) {
-      used.beginCommit(tree.slot(idHigh, idLow));
+      used.beginCommit(paths.slot(idHigh, idLow));
     }
   }
 
@@ -304,9 +305,9 @@ public final class SpaceLimit {
    * @param isThere whether the file has its name; else its room stays reserved
    */
   public void endCommit(int directory, long idHigh, long idLow, long fileSize, boolean isThere) {
-    long bytes = FolderTree.inUnits(fileSize);
+    long bytes = Folder.inUnits(fileSize);
     if (isLimited) {
-      used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
+      used.endCommit(paths.slot(idHigh, idLow), bytes, isThere);
     }
     if (isThere) {
       free[directory].committed(bytes);
@@ -315,7 +316,7 @@ public final class SpaceLimit {
 
   /** The file for which room was reserved will not be there. */
   public void release(int directory, long fileSize) {
-    long bytes = FolderTree.inUnits(fileSize);
+    long bytes = Folder.inUnits(fileSize);
     if (isLimited) {
       used.release(bytes);
     }

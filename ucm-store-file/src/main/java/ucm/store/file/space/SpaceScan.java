@@ -1,7 +1,6 @@
 package ucm.store.file.space;
 
 import java.nio.charset.StandardCharsets;
-import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -17,8 +16,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FolderTree;
-import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.Folder;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
@@ -47,7 +45,6 @@ public final class SpaceScan {
   private final FileOperations files;
   private final BlockPaths paths;
   private final Volumes volumes;
-  private final FolderTree tree;
   private final UsedSpace used;
   private final FolderWalk walk;
   // Time of change of the folders that were scanned when they had settled, by slot.
@@ -63,7 +60,6 @@ public final class SpaceScan {
     this.files = files;
     this.paths = paths;
     this.volumes = volumes;
-    this.tree = space.tree;
     this.used = space.used;
     this.walk = walk;
   }
@@ -77,15 +73,14 @@ public final class SpaceScan {
   }
 
   private void scan(Volume volume) {
-    List<Folder> folders = tree.folders(files, volume.number);
+    List<Folder> folders = paths.folders(files, volume.number);
     walk.forEach(folders, folder -> scan(volume, folder));
     if (walk.isStopped()) {
       return;
     }
-    BitSet there = new BitSet(tree.slots());
-    folders.forEach(folder -> there.set(folder.slot()));
     Set<Integer> gone = new HashSet<>(settled.keySet());
-    gone.removeIf(slot -> tree.directoryOf(slot) != volume.number || there.get(slot));
+    gone.removeIf(slot -> paths.directoryOf(slot) != volume.number);
+    folders.forEach(folder -> gone.remove(folder.slot()));
     for (int slot : gone) {
       settled.remove(slot);
       used.scanned(slot, 0, used.changes(slot));
@@ -96,7 +91,7 @@ public final class SpaceScan {
     volume.step();
     // Before the time of change is asked for: that call may hold this thread for long.
     long now = System.currentTimeMillis();
-    long changed = FolderTree.changedMillis(files, folder);
+    long changed = folder.changedMillis(files);
     Long before = settled.get(folder.slot());
     if (before != null && before == changed) {
       return;
@@ -106,9 +101,8 @@ public final class SpaceScan {
     for (int attempt = 0; attempt < ATTEMPTS && !counted; attempt++) {
       int changes = used.changes(folder.slot());
       long[] sum = new long[1];
-      FolderTree.visit(
+      folder.visit(
           files,
-          folder,
           (name, bytes, lastUse) -> {
             volume.step();
             sum[0] += isOwnTemp(volume, name) ? 0 : bytes;

@@ -30,7 +30,6 @@ import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FolderTree;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
@@ -108,10 +107,9 @@ final class SpaceLimitTest {
     settings.put("block_size", LAYOUT.blockSize());
     FileStoreConfig config =
         FileStoreConfig.from(LocalFileStore.KIND, StoreConfig.of(settings)).orElseThrow();
-    FolderTree tree = new FolderTree(new BlockPaths("Local", config.directories(), 3), 3);
     return new SpaceLimit(
         config,
-        tree,
+        new BlockPaths("Local", config.directories(), 3),
         System::nanoTime,
         new RecordingMetrics().counter("c", "h"),
         () -> told.add("before"),
