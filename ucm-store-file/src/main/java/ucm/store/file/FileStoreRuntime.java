@@ -123,13 +123,7 @@ final class FileStoreRuntime {
             this::directoryIsDown,
             this::directoryIsUp);
     space =
-        new SpaceLimit(
-            config,
-            paths,
-            clock,
-            metrics.refusedBlocks,
-            volumes::pause,
-            directory -> volumes.get(directory).enter());
+        new SpaceLimit(config, paths, volumes, metrics.refusedBlocks);
     files = new BlockFiles(operations, paths, config, space, clock, volumes, metrics);
     lookup = new BlockLookup(files, config);
     scan = new IndexScan(files);

@@ -17,6 +17,7 @@ import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.Folder;
+import ucm.store.file.health.Volume;
 import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceLimit;
 
@@ -217,23 +218,23 @@ public final class BlockFiles {
    * @throws SpaceRefusedException when there is no room
    */
   int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
-    int directory = paths.directoryOf(idHigh, idLow);
-    space.reserve(directory, idHigh, idLow, format.fileSize());
-    opens[directory].acquireUninterruptibly();
+    Volume volume = volumes.of(idHigh, idLow);
+    space.reserve(volume, idHigh, idLow, format.fileSize());
+    opens[volume.number].acquireUninterruptibly();
     try {
-      return create(path, folder, directory, idHigh);
+      return create(path, folder, volume, idHigh);
     } catch (Throwable e) {
-      space.release(directory, format.fileSize());
+      space.release(volume, format.fileSize());
       throw e;
     } finally {
-      opens[directory].release();
+      opens[volume.number].release();
     }
   }
 
-  private int create(NativePath path, NativePath folder, int directory, long idHigh) {
+  private int create(NativePath path, NativePath folder, Volume volume, long idHigh) {
     int fd = FileOperations.ABSENT;
     try {
-      fd = createInFolder(path, folder, directory, idHigh);
+      fd = createInFolder(path, folder, volume.number, idHigh);
       // Without a sync the kernel writes the bytes out in parts, also after the rename. A loss of
       // power must not leave a file of the size of the original's, which have no footer.
       operations.allocate(fd, path, format.fileSize());
@@ -245,7 +246,7 @@ public final class BlockFiles {
       }
       // Also where it was not created: a file server's answer may be lost.
       if (!discard(path)) {
-        volumes.get(directory).lease.keepFile();
+        volume.lease.keepFile();
       }
       throw e;
     }
@@ -295,9 +296,9 @@ public final class BlockFiles {
    * @param path is overwritten
    */
   void commit(int fd, NativePath temp, NativePath path, long idHigh, long idLow) {
-    int directory = paths.directoryOf(idHigh, idLow);
+    Volume volume = volumes.of(idHigh, idLow);
     boolean published = false;
-    commits[directory].acquireUninterruptibly();
+    commits[volume.number].acquireUninterruptibly();
     try {
       try {
         if (durability != FileStoreConfig.Durability.NONE) {
@@ -313,10 +314,10 @@ public final class BlockFiles {
         rename(temp, paths.block(path, idHigh, idLow), idHigh, idLow);
         published = true;
       } finally {
-        space.endCommit(directory, idHigh, idLow, format.fileSize(), published);
+        space.endCommit(volume, idHigh, idLow, format.fileSize(), published);
       }
     } finally {
-      commits[directory].release();
+      commits[volume.number].release();
     }
   }
 
@@ -341,14 +342,14 @@ public final class BlockFiles {
    * @param isDown whether its directory is down: then the file is left to the next start
    */
   void abandon(int fd, NativePath temp, long idHigh, long idLow, boolean isDown) {
-    int directory = paths.directoryOf(idHigh, idLow);
+    Volume volume = volumes.of(idHigh, idLow);
     if (fd != FileOperations.ABSENT) {
       closeQuietly(fd, temp);
     }
     if (isDown || !discard(temp)) {
-      volumes.get(directory).lease.keepFile();
+      volume.lease.keepFile();
     }
-    space.release(directory, format.fileSize());
+    space.release(volume, format.fileSize());
   }
 
   /** Removes a file; false when that is not possible. */

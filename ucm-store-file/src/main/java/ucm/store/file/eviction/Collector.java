@@ -255,7 +255,7 @@ public final class Collector implements AutoCloseable {
   private boolean makeRoom(Set<Volume> held) {
     long used = space.used.used();
     double threshold = config.triggerThresholdRatio() * space.capacityBytes();
-    BitSet pressed = space.takePressed();
+    List<Volume> pressed = volumes.all().stream().filter(v -> v.free.takePressed()).toList();
     long missing = space.isAwaited() ? space.missingBytes() : 0;
     if (used <= threshold && pressed.isEmpty() && missing <= 0) {
       return true;
@@ -266,7 +266,7 @@ public final class Collector implements AutoCloseable {
       wanted =
           Math.max(config.recyclePercent() * used, Math.max(used - threshold, (double) missing));
     } else {
-      some = held.stream().filter(volume -> pressed.get(volume.number)).toList();
+      some = held.stream().filter(pressed::contains).toList();
       long there = some.stream().mapToLong(volume -> space.ofBlocks(volume.number)).sum();
       wanted = Math.max(config.recyclePercent() * there, 1);
     }

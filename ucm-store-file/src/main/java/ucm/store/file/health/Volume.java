@@ -1,5 +1,6 @@
 package ucm.store.file.health;
 
+import java.io.File;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -29,6 +30,12 @@ public final class Volume extends Breaker {
   /** Its place in {@code storage_backends}. */
   public final int number;
 
+  /** Its path. */
+  public final String directory;
+
+  /** What its file system has left. */
+  public final FreeSpace free;
+
   /** What tells others of the files that this store writes there. */
   public final WriterLease lease;
 
@@ -45,6 +52,8 @@ public final class Volume extends Breaker {
     super(all.kind.name(), directory, all.rules, all.clock, of);
     this.all = all;
     this.number = number;
+    this.directory = directory;
+    this.free = new FreeSpace(new File(directory)::getUsableSpace, clock);
     this.lease = lease;
     this.probe = probe;
   }

@@ -1,13 +1,10 @@
 package ucm.store.file.space;
 
 import java.io.File;
-import java.util.BitSet;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.IntConsumer;
-import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -16,6 +13,9 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.Folder;
+import ucm.store.file.health.FreeSpace;
+import ucm.store.file.health.Volume;
+import ucm.store.file.health.Volumes;
 
 /**
  * Lets a block be written only when it fits: below {@code capacity_gb} over all directories, and
@@ -45,17 +45,12 @@ public final class SpaceLimit {
 
   private final BlockPaths paths;
   private volatile FileStoreConfig config;
-  private final FreeSpace[] free;
+  private final Volumes volumes;
   private final StoreMetrics.Counter refused;
   private final boolean isLimited;
   private volatile long capacityBytes;
   private volatile long wakeBytes;
-  // Directories where a block was refused for the floor since the collector last asked; guarded by
-  // it.
-  private final BitSet pressed = new BitSet();
   private volatile Runnable onPressure = () -> {};
-  private final Runnable beforeWait;
-  private final IntConsumer afterWait;
   private volatile boolean isShared;
   private final Map<String, Boolean> told = new ConcurrentHashMap<>();
   private final long patienceNanos;
@@ -65,58 +60,34 @@ public final class SpaceLimit {
   private long rounds;
   private boolean makesRoom;
 
-  /**
-   * Nothing is reserved yet.
-   *
-   * @param beforeWait is called before a writer waits for room in a directory
-   * @param afterWait is called after that
-   */
+  /** Nothing is reserved yet. */
   public SpaceLimit(
-      FileStoreConfig config,
-      BlockPaths paths,
-      LongSupplier clock,
-      StoreMetrics.Counter refused,
-      Runnable beforeWait,
-      IntConsumer afterWait) {
+      FileStoreConfig config, BlockPaths paths, Volumes volumes, StoreMetrics.Counter refused) {
     this.config = config;
     this.paths = paths;
+    this.volumes = volumes;
     this.refused = refused;
-    this.beforeWait = beforeWait;
-    this.afterWait = afterWait;
     isLimited = config.capacityGb() > 0;
     // A worker that waits moves nothing else; half of its task's time is left for the move.
     patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
-    setCapacity(config);
     used = new UsedSpace(isLimited ? paths.slots() : 0);
-    free = new FreeSpace[config.directories().size()];
-    for (int i = 0; i < free.length; i++) {
-      File root = new File(config.directories().get(i));
-      free[i] = new FreeSpace(root::getUsableSpace, clock, floor(config, root));
-    }
-  }
-
-  private static long floor(FileStoreConfig config, File root) {
-    // Some file systems in user space do not tell how large they are.
-    boolean isKept = config.minFreeGb() > 0 && root.getTotalSpace() > 0;
-    return isKept ? (long) (config.minFreeGb() * GB) : FreeSpace.OFF;
-  }
-
-  private void setCapacity(FileStoreConfig from) {
-    if (from.capacityGb() > 0 == isLimited) {
-      capacityBytes = (long) (from.capacityGb() * GB);
-    }
-    wakeBytes =
-        from.gc().enable()
-            ? (long) (from.gc().triggerThresholdRatio() * capacityBytes)
-            : Long.MAX_VALUE;
+    reload(config);
   }
 
   /** Takes other limits; whether there is a capacity stays. */
   public void reload(FileStoreConfig changed) {
     config = changed;
-    setCapacity(changed);
-    for (int i = 0; i < free.length; i++) {
-      free[i].keep(floor(changed, new File(changed.directories().get(i))));
+    if (changed.capacityGb() > 0 == isLimited) {
+      capacityBytes = (long) (changed.capacityGb() * GB);
+    }
+    wakeBytes =
+        changed.gc().enable()
+            ? (long) (changed.gc().triggerThresholdRatio() * capacityBytes)
+            : Long.MAX_VALUE;
+    for (Volume volume : volumes.all()) {
+      // Some file systems in user space do not tell how large they are.
+      boolean isKept = changed.minFreeGb() > 0 && new File(volume.directory).getTotalSpace() > 0;
+      volume.free.keep(isKept ? (long) (changed.minFreeGb() * GB) : FreeSpace.OFF);
     }
     told.clear();
   }
@@ -185,16 +156,16 @@ public final class SpaceLimit {
     }
   }
 
-  /** Reserves room, and waits for the collector as long as it makes some. */
-  private boolean reserveSoon(int directory, long bytes) {
+  /** Reserves room, and waits for the collector as long as it makes some: that is no fault of the directory. */
+  private boolean reserveSoon(Volume volume, long bytes) {
     if (tryReserve(bytes)) {
       return true;
     }
-    beforeWait.run();
+    volumes.pause();
     try {
       return awaitRoom(bytes);
     } finally {
-      afterWait.accept(directory);
+      volume.enter();
     }
   }
 
@@ -227,13 +198,13 @@ public final class SpaceLimit {
   /**
    * Reserves room for a block's file. Waits for the collector when the capacity is used up.
    *
-   * @param directory where it is to be written
+   * @param volume where it is to be written
    * @throws SpaceRefusedException when there is none
    */
-  public void reserve(int directory, long idHigh, long idLow, long fileSize) {
+  public void reserve(Volume volume, long idHigh, long idLow, long fileSize) {
     long bytes = Folder.inUnits(fileSize);
     if (isLimited) {
-      boolean fits = reserveSoon(directory, bytes);
+      boolean fits = reserveSoon(volume, bytes);
       if (!fits
           || used.used() > wakeBytes
           || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {
@@ -249,20 +220,16 @@ public final class SpaceLimit {
                 .formatted(capacityBytes, config.kind().key("")));
       }
     }
-    FreeSpace space = free[directory];
-    if (!space.reserve(bytes)) {
+    if (!volume.free.reserve(bytes)) {
       if (isLimited) {
         used.release(bytes);
-        synchronized (pressed) {
-          pressed.set(directory);
-        }
         onPressure.run();
       }
       throw refuse(
           idHigh,
           idLow,
           "%s bytes are free in %s, and its %s"
-              .formatted(space.known(), config.directories().get(directory), bytes),
+              .formatted(volume.free.known(), volume.directory, bytes),
           "would leave less than %s, %s bytes: make room there, or lower it"
               .formatted(config.kind().key("min_free_gb"), (long) (config.minFreeGb() * GB)));
     }
@@ -283,15 +250,6 @@ public final class SpaceLimit {
     return refusal;
   }
 
-  /** The directories where the floor refused a block since this was last asked. */
-  public BitSet takePressed() {
-    synchronized (pressed) {
-      BitSet taken = (BitSet) pressed.clone();
-      pressed.clear();
-      return taken;
-    }
-  }
-
   /** The file for which room was reserved is about to get its name. */
   public void beginCommit(long idHigh, long idLow) {
     if (isLimited) {
@@ -304,22 +262,22 @@ public final class SpaceLimit {
    *
    * @param isThere whether the file has its name; else its room stays reserved
    */
-  public void endCommit(int directory, long idHigh, long idLow, long fileSize, boolean isThere) {
+  public void endCommit(Volume volume, long idHigh, long idLow, long fileSize, boolean isThere) {
     long bytes = Folder.inUnits(fileSize);
     if (isLimited) {
       used.endCommit(paths.slot(idHigh, idLow), bytes, isThere);
     }
     if (isThere) {
-      free[directory].committed(bytes);
+      volume.free.committed(bytes);
     }
   }
 
   /** The file for which room was reserved will not be there. */
-  public void release(int directory, long fileSize) {
+  public void release(Volume volume, long fileSize) {
     long bytes = Folder.inUnits(fileSize);
     if (isLimited) {
       used.release(bytes);
     }
-    free[directory].release(bytes);
+    volume.free.release(bytes);
   }
 }

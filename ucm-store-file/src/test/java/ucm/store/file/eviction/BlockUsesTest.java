@@ -12,16 +12,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.StoreMetrics;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.ForwardingFileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.TestVolumes;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.Volumes;
 import ucm.testkit.BlockBytes;
@@ -88,18 +87,7 @@ final class BlockUsesTest {
           }
         };
     BlockPaths paths = new BlockPaths("Local", List.of(directory.toString()), 3);
-    Volumes volumes =
-        new Volumes(
-            LocalFileStore.KIND,
-            listening,
-            paths,
-            List.of(() -> {}),
-            new FileStoreConfig.Health(false, 1, 1, 1, 1),
-            Long.MAX_VALUE,
-            StoreMetrics.NONE,
-            System::nanoTime,
-            volume -> {},
-            volume -> {});
+    Volumes volumes = TestVolumes.of(listening, paths);
     return new BlockUses(listening, paths, kind, volumes, System::nanoTime, Long.MAX_VALUE);
   }
 

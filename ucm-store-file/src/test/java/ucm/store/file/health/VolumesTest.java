@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -14,11 +16,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
+import ucm.api.config.StoreConfig;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.LocalFileStore;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreConfig.Health;
+import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.Breaker.State;
+import ucm.store.file.space.SpaceLimit;
 
 /** Operations and probes that take too long, in two directories. */
 @Timeout(60)
@@ -200,6 +206,37 @@ final class VolumesTest {
       assertThat(health.get(0).refusal()).hasMessageContaining("0.004 s");
       timer.close();
     }
+  }
+
+  @Test
+  void doesNotTakeAWriterForLateThatWaitsForRoom() {
+    Volumes health = health(RARELY, clock::get, () -> {});
+    FileStoreConfig config =
+        FileStoreConfig.from(
+                LocalFileStore.KIND,
+                StoreConfig.of(
+                    SmallSpace.capacity(
+                        1, Map.of("storage_backends", PATHS.directories(), "block_size", 1L))))
+            .orElseThrow();
+    SpaceLimit space = new SpaceLimit(config, PATHS, health, amount -> {});
+    Volume volume = health.get(0);
+    space.roundEnded(true);
+    volume.enter();
+    space.reserve(volume, 1, 1, SmallSpace.FILE);
+    space.whenPressed(
+        () -> {
+          clock.addAndGet(TIMEOUT_NANOS);
+          health.findLateOperations();
+          // It gets the lock when the writer waits.
+          var _ =
+              CompletableFuture.runAsync(
+                  () -> {
+                    space.release(volume, SmallSpace.FILE);
+                    space.roundEnded(true);
+                  });
+        });
+    space.reserve(volume, 2, 2, SmallSpace.FILE);
+    assertThat(health.end()).as("it was not late, and goes on").isTrue();
   }
 
   private static void breakTheFirst(Volume volume) {

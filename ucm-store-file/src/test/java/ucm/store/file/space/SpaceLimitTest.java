@@ -7,10 +7,8 @@ import static ucm.store.file.fixture.SmallSpace.capacity;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
@@ -24,12 +22,16 @@ import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.Errno;
+import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.TestVolumes;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.FreeSpace;
+import ucm.store.file.health.Volumes;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
@@ -41,7 +43,7 @@ final class SpaceLimitTest {
   private static final Map<String, Object> NO_GC = Map.of("local_gc_enable", false);
 
   @TempDir private Path directory;
-  private final List<String> told = new ArrayList<>();
+  private Volumes volumes;
 
   @Test
   void countsTheBytesOfAllDirectoriesAlsoAfterARestart() throws Exception {
@@ -107,33 +109,9 @@ final class SpaceLimitTest {
     settings.put("block_size", LAYOUT.blockSize());
     FileStoreConfig config =
         FileStoreConfig.from(LocalFileStore.KIND, StoreConfig.of(settings)).orElseThrow();
-    return new SpaceLimit(
-        config,
-        new BlockPaths("Local", config.directories(), 3),
-        System::nanoTime,
-        new RecordingMetrics().counter("c", "h"),
-        () -> told.add("before"),
-        directory -> told.add("after " + directory));
-  }
-
-  @Test
-  void tellsBeforeAndAfterAWaitSoThatItDoesNotCountAsTheDirectorys() {
-    SpaceLimit space = limit(capacity(1, Map.of()));
-    space.roundEnded(true);
-    space.reserve(0, 1, 1, FILE);
-    assertThat(told).isEmpty();
-    space.whenPressed(
-        () -> {
-          // It gets the lock when the writer waits.
-          var _ =
-              CompletableFuture.runAsync(
-                  () -> {
-                    space.release(0, FILE);
-                    space.roundEnded(true);
-                  });
-        });
-    space.reserve(0, 2, 2, FILE);
-    assertThat(told).containsExactly("before", "after 0");
+    BlockPaths paths = new BlockPaths("Local", config.directories(), 3);
+    volumes = TestVolumes.of(new LibcFileOperations(), paths);
+    return new SpaceLimit(config, paths, volumes, new RecordingMetrics().counter("c", "h"));
   }
 
   @Test
@@ -142,15 +120,15 @@ final class SpaceLimitTest {
     AtomicInteger asked = new AtomicInteger();
     space.whenPressed(asked::incrementAndGet);
     for (int i = 0; i < 11; i++) {
-      space.reserve(0, i, i, FILE);
+      space.reserve(volumes.get(0), i, i, FILE);
       space.beginCommit(i, i);
-      space.endCommit(0, i, i, FILE, true);
+      space.endCommit(volumes.get(0), i, i, FILE, true);
     }
     assertThat(asked.get()).as("10 of 320 may be written").isZero();
-    space.reserve(0, 11, 11, FILE);
+    space.reserve(volumes.get(0), 11, 11, FILE);
     assertThat(asked.get()).isEqualTo(1);
     space.used.scanned(true);
-    space.reserve(0, 12, 12, FILE);
+    space.reserve(volumes.get(0), 12, 12, FILE);
     assertThat(asked.get()).isEqualTo(1);
   }
 
@@ -278,8 +256,8 @@ final class SpaceLimitTest {
               asked.incrementAndGet();
               return free.get();
             },
-            clock::get,
-            500);
+            clock::get);
+    space.keep(500);
     assertThat(space.reserve(200)).isTrue();
     assertThat(space.reserve(200)).isTrue();
     assertThat(asked.get()).as("known").isEqualTo(1);

@@ -1,4 +1,4 @@
-package ucm.store.file.space;
+package ucm.store.file.health;
 
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -8,10 +8,10 @@ import java.util.function.LongSupplier;
  * is asked at most every tenth of a second while there is plenty, and for each block when there is
  * not. Thread-safe.
  */
-final class FreeSpace {
+public final class FreeSpace {
 
   /** In place of what must stay free: no room is refused, and the file system is not asked. */
-  static final long OFF = -1;
+  public static final long OFF = -1;
 
   private static final long MAX_AGE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -19,31 +19,30 @@ final class FreeSpace {
   private final LongSupplier clock;
 
   // Guarded by this.
-  private long floorBytes;
+  private long floorBytes = OFF;
+  private boolean isPressed;
   private boolean asked;
   private long askedNanos;
   private long free;
   private long reserved;
 
   /**
-   * Asks nothing yet.
+   * Asks nothing yet, and keeps nothing free.
    *
    * @param freeBytes what the file system has left for this user
-   * @param floorBytes what must stay free, or {@link #OFF}
    */
-  FreeSpace(LongSupplier freeBytes, LongSupplier clock, long floorBytes) {
+  public FreeSpace(LongSupplier freeBytes, LongSupplier clock) {
     this.freeBytes = freeBytes;
     this.clock = clock;
-    this.floorBytes = floorBytes;
   }
 
   /** Keeps so much free from now on, or {@link #OFF}. */
-  synchronized void keep(long bytes) {
+  public synchronized void keep(long bytes) {
     floorBytes = bytes;
   }
 
   /** Reserves room for a file; false when less than the floor would be left. */
-  synchronized boolean reserve(long bytes) {
+  public synchronized boolean reserve(long bytes) {
     if (floorBytes == OFF) {
       return true;
     }
@@ -55,6 +54,7 @@ final class FreeSpace {
       asked = true;
     }
     if (free - bytes < floorBytes) {
+      isPressed = true;
       return false;
     }
     free -= bytes;
@@ -62,18 +62,25 @@ final class FreeSpace {
     return true;
   }
 
+  /** Whether room was refused since this was last asked. */
+  public synchronized boolean takePressed() {
+    boolean taken = isPressed;
+    isPressed = false;
+    return taken;
+  }
+
   /** The bytes that were free, less those reserved, when that was last asked. */
-  synchronized long known() {
+  public synchronized long known() {
     return free;
   }
 
   /** The file is written. */
-  synchronized void committed(long bytes) {
+  public synchronized void committed(long bytes) {
     reserved -= bytes;
   }
 
   /** The file was not written, or was removed. */
-  synchronized void release(long bytes) {
+  public synchronized void release(long bytes) {
     reserved -= bytes;
     free += bytes;
   }
