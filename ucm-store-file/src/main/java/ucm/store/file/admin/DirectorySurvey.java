@@ -57,11 +57,6 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   }
 
   @Override
-  public synchronized void folder(String folder) {
-    filesIn.putIfAbsent(folder, 0L);
-  }
-
-  @Override
   public synchronized void block(BlockFile file, BlockInspection inspection) {
     filesIn.merge(file.folder(), 1L, Long::sum);
     usedBytes += inspection.stat().allocatedBytes();

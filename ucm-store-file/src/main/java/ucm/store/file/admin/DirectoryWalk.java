@@ -30,9 +30,6 @@ record DirectoryWalk(StoreKind kind, FileOperations files, int threads, Observer
 
     /** A folder or a file that cannot be read. */
     default void unreadable(String path, FileException fault) {}
-
-    /** A folder begins. */
-    default void folder(String folder) {}
   }
 
   private static final int MEMORY_BYTES = 1 << 20;
@@ -48,7 +45,6 @@ record DirectoryWalk(StoreKind kind, FileOperations files, int threads, Observer
   void run(String role, FoundDirectory directory, Visitor visitor) {
     try (FileTasks tasks = new FileTasks(kind, role, threads)) {
       for (String folder : directory.folders()) {
-        visitor.folder(folder);
         try {
           files.forEachName(
               NativePath.of(directory.path(folder, ".")),

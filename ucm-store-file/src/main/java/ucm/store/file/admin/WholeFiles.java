@@ -10,7 +10,6 @@ import ucm.api.admin.StoredBlock;
 import ucm.api.admin.WholeBlocks;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.FileStat;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.VectorIo;
@@ -49,10 +48,6 @@ final class WholeFiles implements WholeBlocks {
 
   @Override
   public boolean holds(StoredBlock block) {
-    FileStat stat = new FileStat();
-    if (!files.stat(path(block), stat) || !stat.isFile()) {
-      return false;
-    }
     // Its footer is read, as it may be a file of the original, or of another layout.
     try (Arena arena = Arena.ofConfined()) {
       FoundDirectory.BlockFile file =

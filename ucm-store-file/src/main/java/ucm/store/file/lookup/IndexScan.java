@@ -64,8 +64,6 @@ public final class IndexScan {
   private final class Run {
 
     private final Volume volume;
-    private final int directory;
-    private final String root;
     private final NativePath path = new NativePath();
     private boolean failed;
     private long bareFiles;
@@ -74,12 +72,10 @@ public final class IndexScan {
 
     Run(Volume volume) {
       this.volume = volume;
-      this.directory = volume.number;
-      this.root = paths.directories().get(directory);
     }
 
     boolean run() {
-      files.operations.list(paths.inDirectory(directory, ".")).stream()
+      files.operations.list(paths.inDirectory(volume.number, ".")).stream()
           .filter(BlockPaths::isFolderName)
           .forEach(this::scan);
       if (bareFiles > 0 && files.acceptsUnverified) {
@@ -88,16 +84,16 @@ public final class IndexScan {
                 + " tells whether they are whole; ucm store adopt {} gives them checksums",
             paths.store(),
             bareFiles,
-            root,
-            root);
+            volume.directory,
+            volume.directory);
       } else if (bareFiles > 0) {
         LOG.info(
             "{} leaves alone {} files without checksums in {}: they are misses; to use them, run"
                 + " ucm store adopt {}, or set accept_unverified to true",
             paths.store(),
             bareFiles,
-            root,
-            root);
+            volume.directory,
+            volume.directory);
       }
       return goesOn() && !failed;
     }
@@ -108,14 +104,14 @@ public final class IndexScan {
       }
       try {
         files.operations.forEachName(
-            paths.inDirectory(directory, folder), name -> check(folder, name));
+            paths.inDirectory(volume.number, folder), name -> check(folder, name));
       } catch (FileException e) {
         if (e.errno() != Errno.ENOTDIR) {
           failed(e);
           return;
         }
         // Also a link to a folder: it leads out of the tree.
-        LOG.warn("{} leaves {}/{} alone, which is no folder", paths.store(), root, folder);
+        LOG.warn("{} leaves {}/{} alone, which is no folder", paths.store(), volume.directory, folder);
       }
     }
 
@@ -124,7 +120,7 @@ public final class IndexScan {
         BlockIds id = BlockIds.ofHex(name);
         long high = id.high(0);
         long low = id.low(0);
-        if (paths.directoryOf(high, low) == directory && paths.folderName(high).equals(folder)) {
+        if (paths.directoryOf(high, low) == volume.number && paths.folderName(high).equals(folder)) {
           check(high, low);
         }
       }

@@ -210,7 +210,8 @@ final class VolumesTest {
 
   @Test
   void doesNotTakeAWriterForLateThatWaitsForRoom() {
-    Volumes health = health(RARELY, clock::get, () -> {});
+    Health strict = new Health(true, Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
+    Volumes health = health(strict, clock::get, () -> {});
     FileStoreConfig config =
         FileStoreConfig.from(
                 LocalFileStore.KIND,
@@ -236,7 +237,8 @@ final class VolumesTest {
                   });
         });
     space.reserve(volume, 2, 2, SmallSpace.FILE);
-    assertThat(health.end()).as("it was not late, and goes on").isTrue();
+    assertThat(volume.refusal()).as("it was not late").isNull();
+    assertThat(health.end()).as("and goes on").isTrue();
   }
 
   private static void breakTheFirst(Volume volume) {
