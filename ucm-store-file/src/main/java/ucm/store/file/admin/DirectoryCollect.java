@@ -1,5 +1,7 @@
 package ucm.store.file.admin;
 
+import static java.util.Comparator.comparing;
+
 import java.io.File;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -9,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
+import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -75,10 +78,14 @@ final class DirectoryCollect {
   CollectResult run(LongUnaryOperator target) {
     List<String> roots = directories.stream().map(FoundDirectory::root).toList();
     BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
-    try (CollectorLease lease = new CollectorLease(files, paths)) {
-      if (!isDry) {
-        lease.holdAll();
-      }
+    List<CollectorLease> leases =
+        IntStream.range(0, isDry ? 0 : roots.size())
+            .boxed()
+            .sorted(comparing(roots::get))
+            .map(i -> new CollectorLease(files, paths, i))
+            .toList();
+    try {
+      leases.forEach(CollectorLease::hold);
       removeLeftovers(paths);
       long used = measure();
       long keep = target.applyAsLong(used);
@@ -88,6 +95,8 @@ final class DirectoryCollect {
       }
       return new CollectResult(
           used, keep, removedBlocks, removedBytes, deadTemps, !observer.isStopped());
+    } finally {
+      leases.forEach(CollectorLease::release);
     }
   }
 

@@ -1,5 +1,8 @@
 package ucm.store.file.eviction;
 
+import static java.util.Comparator.comparing;
+
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.HashSet;
@@ -67,7 +70,7 @@ public final class Collector implements AutoCloseable {
   private final Volumes volumes;
   private final SpaceScan scan;
   private final DeadWriters deadWriters;
-  private final CollectorLease lease;
+  private final List<Volume> lockOrder;
   private final Supplier<Set<BlockIds>> loading;
   private final @Nullable Function<BlockIds, BitSet> guard;
   private final StoreMetrics.Counter runs;
@@ -112,7 +115,8 @@ public final class Collector implements AutoCloseable {
     int threads = this.config.concurrency() / volumes.all().size();
     walk = new FolderWalk(config.kind(), Math.max(1, threads));
     scan = new SpaceScan(files.operations, files.paths, space, walk, volumes);
-    lease = new CollectorLease(files.operations, files.paths);
+    lockOrder = new ArrayList<>(volumes.all());
+    lockOrder.sort(comparing(volume -> volume.directory));
     thread = config.kind().newThread("gc", 0).unstarted(this::keep);
     runs = metrics.counter("gc_runs", "Rounds in which blocks were to be removed");
     removedBlocks = metrics.counter("gc_removed_blocks", "Blocks removed to win back space");
@@ -207,17 +211,17 @@ public final class Collector implements AutoCloseable {
    */
   private Set<Volume> tryHold() {
     Set<Volume> held = new HashSet<>();
-    for (int directory : lease.order()) {
-      Volume volume = volumes.get(directory);
+    for (Volume volume : lockOrder) {
+      CollectorLease lease = volume.collecting;
       AtomicBoolean isTaken = new AtomicBoolean();
-      if (!lease.isHeld(directory)) {
-        volumes.forEach(List.of(volume), _ -> isTaken.set(!lease.tryHold(directory)));
+      if (!lease.isHeld()) {
+        volumes.forEach(List.of(volume), _ -> isTaken.set(!lease.tryHold()));
       }
       if (isTaken.get()) {
-        volumes.forEach(volumes.all(), one -> lease.release(one.number));
+        volumes.forEach(lockOrder, one -> one.collecting.release());
         return Set.of();
       }
-      if (lease.isHeld(directory)) {
+      if (lease.isHeld()) {
         held.add(volume);
       }
     }
@@ -400,7 +404,7 @@ public final class Collector implements AutoCloseable {
     if (holdsLease) {
       remember(volumes.all());
     }
-    lease.stop();
-    volumes.forEach(volumes.all(), volume -> lease.release(volume.number));
+    lockOrder.forEach(volume -> volume.collecting.stop());
+    volumes.forEach(lockOrder, volume -> volume.collecting.release());
   }
 }

@@ -15,6 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
 import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.WriterLease;
 
 /**
@@ -39,6 +42,9 @@ public final class Volume extends Breaker {
   /** What tells others of the files that this store writes there. */
   public final WriterLease lease;
 
+  /** Whether this process removes cold blocks there. */
+  public final CollectorLease collecting;
+
   private final Volumes all;
   private final Runnable probe;
   private final Map<String, Job> jobs = new ConcurrentHashMap<>();
@@ -48,13 +54,19 @@ public final class Volume extends Breaker {
   private volatile @Nullable Future<Boolean> last;
 
   Volume(
-      Volumes all, int number, String directory, WriterLease lease, Runnable probe, Counters of) {
-    super(all.kind.name(), directory, all.rules, all.clock, of);
+      Volumes all,
+      FileOperations files,
+      BlockPaths paths,
+      int number,
+      Runnable probe,
+      Counters counters) {
+    super(all.kind.name(), paths.directories().get(number), all.rules, all.clock, counters);
     this.all = all;
     this.number = number;
-    this.directory = directory;
+    this.directory = paths.directories().get(number);
     this.free = new FreeSpace(new File(directory)::getUsableSpace, clock);
-    this.lease = lease;
+    this.lease = new WriterLease(files, paths, number);
+    this.collecting = new CollectorLease(files, paths, number);
     this.probe = probe;
   }
 

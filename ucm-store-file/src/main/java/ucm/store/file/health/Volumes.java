@@ -27,7 +27,6 @@ import ucm.platform.thread.OwnThreads;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.lease.WriterLease;
 
 /**
  * The directories of {@code storage_backends}, each a {@link Volume}, what is under way in them, and the threads of
@@ -171,14 +170,12 @@ public final class Volumes implements AutoCloseable {
     Breaker.Counters counters = Breaker.Counters.of(shown, "health_");
     List<Volume> made = new ArrayList<>();
     for (int i = 0; i < probes.size(); i++) {
-      String directory = paths.directories().get(i);
-      WriterLease lease = new WriterLease(files, paths, i);
-      Volume volume = new Volume(this, i, directory, lease, probes.get(i), counters);
+      Volume volume = new Volume(this, files, paths, i, probes.get(i), counters);
       made.add(volume);
       if (probes.size() > 1) {
         shown.gauge(
             "health_state_" + i,
-            "Breaker of " + directory + ": 0 closed, 1 half-open, 2 open",
+            "Breaker of " + volume.directory + ": 0 closed, 1 half-open, 2 open",
             volume::stateNumber);
       }
     }

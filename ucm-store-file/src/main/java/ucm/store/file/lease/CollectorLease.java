@@ -1,13 +1,8 @@
 package ucm.store.file.lease;
 
-import static java.util.Comparator.comparing;
-
 import java.nio.charset.StandardCharsets;
-import java.util.BitSet;
-import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,14 +15,12 @@ import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
 
 /**
- * Which of the processes that share the directories collects: the one that holds the lock of the file
- * {@code .gc/lock} in each of them. The kernel, or the file server, drops a lock when its process dies,
- * however it dies, and another process gets it when it next asks. The files stay, and name the last
- * holder for messages.
- *
- * <p>A directory that is down is left out; a process that can use it may hold it. Thread-safe.
+ * Which of the processes that share a directory collects there: the one that holds the lock of the file {@code
+ * .gc/lock} in it. The kernel, or the file server, drops a lock when its process dies, however it dies, and another
+ * process gets it when it next asks. The file stays, and names the last holder for messages. Who takes several takes
+ * them in the order of the names of the directories, so that one process gets all. Thread-safe.
  */
-public final class CollectorLease implements AutoCloseable {
+public final class CollectorLease {
 
   private static final Logger LOG = LoggerFactory.getLogger(CollectorLease.class);
   private static final String LOCK = "lock";
@@ -39,60 +32,50 @@ public final class CollectorLease implements AutoCloseable {
 
   private final FileOperations files;
   private final BlockPaths paths;
-  // All processes take the locks in the same order, so that one of them gets all.
-  private final List<Integer> order;
+  private final int directory;
 
   // Guarded by this.
-  private final @Nullable FileLock[] held;
-  private final BitSet warned = new BitSet();
+  private @Nullable FileLock held;
+  private boolean isWarned;
   private boolean closed;
 
-  public CollectorLease(FileOperations files, BlockPaths paths) {
+  /** Not held yet. */
+  public CollectorLease(FileOperations files, BlockPaths paths, int directory) {
     this.files = files;
     this.paths = paths;
-    List<String> roots = paths.directories();
-    order = IntStream.range(0, roots.size()).boxed().sorted(comparing(roots::get)).toList();
-    held = new FileLock[roots.size()];
+    this.directory = directory;
   }
 
-  /** The directories in the order in which they are to be locked. */
-  public List<Integer> order() {
-    return order;
+  /** Whether this process has it. */
+  public synchronized boolean isHeld() {
+    return held != null;
   }
 
   /**
-   * Takes the lease of all directories, for a single round.
+   * Takes it for a single round.
    *
    * @throws StoreException when another process has it, or it cannot be taken
    */
-  public void holdAll() {
-    for (int directory : order) {
-      if (!tryLock(directory)) {
-        close();
-        String root = paths.directories().get(directory);
-        throw new StoreException(
-            ("another process removes cold blocks in %s: %s; it does so until it ends, by the"
-                    + " capacity that its configuration names. Change that, or stop it")
-                .formatted(root, holder(files, root)));
-      }
+  public void hold() {
+    if (!tryLock()) {
+      String root = paths.directories().get(directory);
+      throw new StoreException(
+          ("another process removes cold blocks in %s: %s; it does so until it ends, by the"
+                  + " capacity that its configuration names. Change that, or stop it")
+              .formatted(root, holder(files, root)));
     }
   }
 
-  /** Whether this process has that of a directory. */
-  public synchronized boolean isHeld(int directory) {
-    return held[directory] != null;
-  }
-
-  /** Takes that of a directory; false when another process has it. After a failure no process has it. */
-  public boolean tryHold(int directory) {
+  /** Takes it; false when another process has it. After a failure no process has it. */
+  public boolean tryHold() {
     try {
-      return isHeld(directory) || tryLock(directory);
+      return isHeld() || tryLock();
     } catch (FileException e) {
       synchronized (this) {
-        if (warned.get(directory)) {
+        if (isWarned) {
           return true;
         }
-        warned.set(directory);
+        isWarned = true;
       }
       LOG.warn(
           "{} collects nothing there, as it cannot lock a file in .gc of storage_backends: {}",
@@ -102,7 +85,7 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  private boolean tryLock(int directory) {
+  private boolean tryLock() {
     files.makeFolder(paths.inDirectory(directory, BlockPaths.GC));
     NativePath path = paths.inDirectory(directory, BlockPaths.GC, LOCK);
     if (files.size(path) == FileOperations.OTHER_TYPE) {
@@ -122,7 +105,7 @@ public final class CollectorLease implements AutoCloseable {
     sign(fd, path);
     synchronized (this) {
       if (!closed) {
-        held[directory] = lock;
+        held = lock;
         return true;
       }
     }
@@ -153,28 +136,21 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  /** Gives that of a directory back. */
-  public void release(int directory) {
+  /** Gives it back. */
+  public void release() {
     FileLock lock;
     synchronized (this) {
-      lock = held[directory];
-      held[directory] = null;
+      lock = held;
+      held = null;
     }
     if (lock != null) {
       lock.close();
     }
   }
 
-  /** Takes no more; what is held is to be {@linkplain #release given back}. */
+  /** Takes it no more; what is held is to be given back. */
   public synchronized void stop() {
     closed = true;
-  }
-
-  /** Gives all back. */
-  @Override
-  public void close() {
-    stop();
-    order.forEach(this::release);
   }
 
   /** Names the process that collects in a directory, for messages. */
