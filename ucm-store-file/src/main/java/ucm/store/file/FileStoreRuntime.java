@@ -256,10 +256,10 @@ final class FileStoreRuntime {
           config.directories());
     }
     if (files.index.isOn()) {
-      volumes.begin("scan", "the scan for blocks", scan::run);
+      volumes.beginJob("scan", "the scan for blocks", scan::run);
     }
     if (!config.isScheduler()) {
-      volumes.begin("sweep", "the sweep for dead writers", this::sweep);
+      volumes.beginJob("sweep", "the sweep for dead writers", this::sweep);
     }
     if (collector != null) {
       collector.start();

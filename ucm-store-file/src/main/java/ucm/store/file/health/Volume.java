@@ -96,7 +96,7 @@ public final class Volume extends Breaker {
    * asks whether this is down: when it goes down, the workers here are counted.
    */
   public void enter() {
-    all.begin(this, true);
+    all.beginOperation(this, true);
   }
 
   /**
@@ -107,7 +107,7 @@ public final class Volume extends Breaker {
    */
   public void leave(boolean tried, @Nullable RuntimeException fault) {
     // What took too long has been counted: its result is no news.
-    if (!all.end() || !tried) {
+    if (!all.endOperation() || !tried) {
       return;
     }
     if (fault == null) {
@@ -126,7 +126,7 @@ public final class Volume extends Breaker {
     if (hides()) {
       return false;
     }
-    all.begin(this, false);
+    all.beginOperation(this, false);
     return true;
   }
 
@@ -169,8 +169,8 @@ public final class Volume extends Breaker {
         });
   }
 
-  /** Begins with what {@link Volumes#begin} says. */
-  void begin(String role, String what, Predicate<Volume> work) {
+  /** Begins with what {@link Volumes#beginJob} says. */
+  void beginJob(String role, String what, Predicate<Volume> work) {
     Job job = new Job(role, what, work);
     jobs.put(role, job);
     job.begin();
@@ -247,7 +247,7 @@ public final class Volume extends Breaker {
   }
 
   /** Begins with work that a caller waits for; null when this is down, or held by such work. */
-  @Nullable Future<Boolean> begin(Consumer<Volume> action) {
+  @Nullable Future<Boolean> beginWork(Consumer<Volume> action) {
     Future<Boolean> before = last;
     if ((before != null && !before.isDone()) || isDown() || all.threads.isShutdown()) {
       return null;

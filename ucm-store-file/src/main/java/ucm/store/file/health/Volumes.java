@@ -245,14 +245,14 @@ public final class Volumes implements AutoCloseable {
   }
 
   /** The calling thread begins with something in a directory. */
-  void begin(Volume volume, boolean movesShards) {
+  void beginOperation(Volume volume, boolean movesShards) {
     if (rules.enabled()) {
       ownOperation.get().begin(volume, movesShards);
     }
   }
 
   /** The calling thread is done with it; false when that was found late. */
-  boolean end() {
+  boolean endOperation() {
     return ownOperation.get().end();
   }
 
@@ -261,7 +261,7 @@ public final class Volumes implements AutoCloseable {
    * thread is done with its look-ups.
    */
   public void pause() {
-    var _ = end();
+    var _ = endOperation();
   }
 
   /** Counts shards that were refused. */
@@ -283,16 +283,16 @@ public final class Volumes implements AutoCloseable {
    * @param job does it in one directory, and ends early when that is down; returns whether nothing of
    *     it is left to do
    */
-  public void begin(String role, String what, Predicate<Volume> job) {
-    volumes.forEach(volume -> volume.begin(role, what, job));
+  public void beginJob(String role, String what, Predicate<Volume> job) {
+    volumes.forEach(volume -> volume.beginJob(role, what, job));
   }
 
-  /** Begins nowhere again with what {@link #begin} began; what is under way goes on. */
+  /** Begins nowhere again with what {@link #beginJob} began; what is under way goes on. */
   public void stopJobs() {
     jobsStopped = true;
   }
 
-  /** Waits until what {@link #begin} began under a role is under way nowhere, for as long as that takes. */
+  /** Waits until what {@link #beginJob} began under a role is under way nowhere, for as long as that takes. */
   public void awaitJob(String role) throws InterruptedException {
     for (Volume volume : volumes) {
       volume.awaitJob(role);
@@ -310,7 +310,7 @@ public final class Volumes implements AutoCloseable {
   public Set<Volume> forEach(Collection<Volume> some, Consumer<Volume> action) {
     Map<Volume, Future<Boolean>> begun = new LinkedHashMap<>();
     for (Volume volume : some) {
-      Future<Boolean> work = volume.begin(action);
+      Future<Boolean> work = volume.beginWork(action);
       if (work != null) {
         begun.put(volume, work);
       }

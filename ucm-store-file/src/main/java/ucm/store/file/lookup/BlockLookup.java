@@ -119,14 +119,18 @@ public final class BlockLookup implements AutoCloseable {
       return;
     }
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      if (hides(ids.high(i), ids.low(i))) {
+      if (hides(ids, i)) {
         present.clear(i);
       }
     }
   }
 
-  private boolean hides(long idHigh, long idLow) {
-    return volumes.of(idHigh, idLow).hides();
+  private boolean hides(BlockIds ids, int i) {
+    return volumes.of(ids.high(i), ids.low(i)).hides();
+  }
+
+  private void giveUpHidden(LookupBatch batch) {
+    batch.giveUp(i -> hides(batch.ids, i));
   }
 
   /** The last block of the unbroken run of present blocks from the first, or -1. */
@@ -165,10 +169,8 @@ public final class BlockLookup implements AutoCloseable {
     boolean anyDown = volumes.isAnyDown();
     BitSet asked = new BitSet(ids.size());
     for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
-      long high = ids.high(i);
-      long low = ids.low(i);
-      asked.set(
-          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && hides(high, low)));
+      boolean isExcluded = trustsIndex && index.excludes(ids.high(i), ids.low(i));
+      asked.set(i, !isExcluded && !(anyDown && hides(ids, i)));
     }
     present.or(run(LookupBatch.of(files.paths, ids, asked)));
   }
@@ -182,7 +184,7 @@ public final class BlockLookup implements AutoCloseable {
   /** The first block of a range whose directory is down, or its end. */
   private int firstHidden(BlockIds ids, int from, int to) {
     int i = volumes.isAnyDown() ? from : to;
-    while (i < to && !hides(ids.high(i), ids.low(i))) {
+    while (i < to && !hides(ids, i)) {
       i++;
     }
     return i;
@@ -194,15 +196,12 @@ public final class BlockLookup implements AutoCloseable {
       return batch.present();
     }
     waiting.add(batch);
-    List<Runnable> runs = new ArrayList<>();
-    for (int i = 0; i < threads.size(); i++) {
-      int directory = i;
-      runs.add(() -> ask(batch, directory));
-    }
+    List<Runnable> runs =
+        volumes.all().stream().<Runnable>map(volume -> () -> ask(batch, volume)).toList();
     try {
       // One that has gone down since the caller looked has told only those that waited.
       if (volumes.isAnyDown()) {
-        batch.giveUp(this::hides);
+        giveUpHidden(batch);
       }
       await(batch, runs);
     } catch (InterruptedException e) {
@@ -244,15 +243,15 @@ public final class BlockLookup implements AutoCloseable {
 
   /** A directory is not to be used any more: its blocks are absent to all callers that wait. */
   public void directoryIsDown() {
-    waiting.forEach(batch -> batch.giveUp(this::hides));
+    waiting.forEach(this::giveUpHidden);
   }
 
-  private void ask(LookupBatch batch, int directory) {
-    for (int i = batch.take(directory); i >= 0; i = batch.take(directory)) {
+  private void ask(LookupBatch batch, Volume volume) {
+    for (int i = batch.take(volume.number); i >= 0; i = batch.take(volume.number)) {
       long high = batch.ids.high(i);
       long low = batch.ids.low(i);
       boolean isKnown = batch.stopsAtMiss && index.contains(high, low);
-      batch.answer(i, isKnown || isPresent(volumes.get(directory), high, low));
+      batch.answer(i, isKnown || isPresent(volume, high, low));
     }
   }
 

@@ -3,6 +3,7 @@ package ucm.store.file.lookup;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
 import ucm.api.BlockIds;
 import ucm.store.file.format.BlockPaths;
 
@@ -13,12 +14,6 @@ import ucm.store.file.format.BlockPaths;
  * counts. Thread-safe; the lock is held for no system call.
  */
 final class LookupBatch {
-
-  /** Tells of a block whether it is to be called absent without an answer. */
-  @FunctionalInterface
-  interface Hidden {
-    boolean isHidden(long idHigh, long idLow);
-  }
 
   final BlockIds ids;
 
@@ -96,10 +91,10 @@ final class LookupBatch {
     }
   }
 
-  /** Gives the answers itself that need no waiting, even while a thread asks for them. */
-  synchronized void giveUp(Hidden hidden) {
+  /** Calls those ids absent that are to be, even while a thread asks for them. */
+  synchronized void giveUp(IntPredicate isHidden) {
     for (int i = open.nextSetBit(0); i >= 0 && i < end; i = open.nextSetBit(i + 1)) {
-      if (hidden.isHidden(ids.high(i), ids.low(i))) {
+      if (isHidden.test(i)) {
         give(i, false);
       }
     }

@@ -238,7 +238,7 @@ final class VolumesTest {
         });
     space.reserve(volume, 2, 2, SmallSpace.FILE);
     assertThat(volume.refusal()).as("it was not late").isNull();
-    assertThat(health.end()).as("and goes on").isTrue();
+    assertThat(health.endOperation()).as("and goes on").isTrue();
   }
 
   private static void breakTheFirst(Volume volume) {

@@ -97,7 +97,7 @@ final class LookupBatchTest {
   void givesUpWhatIsHidden() throws Exception {
     LookupBatch batch = batch(100, 1, 40, 41, 99);
     assertThat(batch.take(0)).as("a thread hangs with it").isEqualTo(1);
-    batch.giveUp((high, low) -> low == 1 || low == 41);
+    batch.giveUp(i -> i == 1 || i == 41);
     assertThat(take(batch)).containsExactly(40, 99);
     batch.answer(40, true);
     batch.answer(99, true);
@@ -112,7 +112,7 @@ final class LookupBatchTest {
     for (int i = 0; i < 10; i++) {
       batch.answer(batch.take(0), true);
     }
-    batch.giveUp((high, low) -> low >= 10);
+    batch.giveUp(i -> i >= 10);
     assertThat(batch.await(0)).isTrue();
     assertThat(batch.isAnswered()).isTrue();
     assertThat(firstAbsent(batch)).isEqualTo(10);
