@@ -22,7 +22,7 @@ import ucm.store.file.space.SpaceRefusedException;
  * <p>Writers of shards {@link #enter}, write side by side, and {@link #leave}. The writer that leaves last, when
  * all shards are there or one has failed, is told so; the file is then its alone, to {@link #commit}. What counts is
  * how many shards are written, not which came last. A draft that found no room stays its own note why: its shards that
- * come later are {@linkplain #refuses refused} like the first. No system call is made under the lock of this, so that
+ * come later are {@linkplain #refuse refused} like the first. No system call is made under the lock of this, so that
  * questions about the block never wait for the file system. Thread-safe.
  */
 final class BlockDraft {
@@ -263,31 +263,37 @@ final class BlockDraft {
   }
 
   /**
-   * Notes shards that came to a draft that found no room.
-   *
-   * @return whether shards have still to come: a file begun with them could never become whole, and would
-   *     hold room that a whole block needs
+   * Notes shards that came to a draft that found no room, unless one of them was noted before: then they are of
+   * another dump. Returns whether it did.
    */
-  synchronized boolean noteRefused(Transfer transfer, int from, int to) {
-    for (int i = from; i < to; i++) {
-      refused.set(transfer.shardIndex(i));
-    }
-    return refused.cardinality() < crcs.length;
-  }
-
-  /** Whether shards belong to the dump that found no room: one that comes again is of another dump. */
-  synchronized boolean refuses(Transfer transfer, int from, int to) {
+  synchronized boolean refuse(Transfer transfer, int from, int to) {
     for (int i = from; i < to; i++) {
       if (refused.get(transfer.shardIndex(i))) {
         return false;
       }
     }
+    for (int i = from; i < to; i++) {
+      refused.set(transfer.shardIndex(i));
+    }
     return true;
+  }
+
+  /**
+   * Whether shards have still to come to a draft that found no room: a file begun with them could never become
+   * whole, and would hold room that a whole block needs.
+   */
+  synchronized boolean awaitsShards() {
+    return refused.cardinality() < crcs.length;
   }
 
   /** The block is committed, or its file removed. */
   void ended() {
     ended.complete(null);
+  }
+
+  /** Whether {@link #ended} was called. */
+  boolean hasEnded() {
+    return ended.isDone();
   }
 
   /** Waits until the block, which is ending, has ended. */

@@ -1,7 +1,5 @@
 package ucm.store.file.block;
 
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -22,7 +20,7 @@ import ucm.store.file.config.FileStoreMetrics;
  */
 public final class BlockWriter implements FileTask.Mover {
 
-  /** Most unfinished blocks; dumps of one more are refused. */
+  /** Most drafts; dumps of one more block are refused. */
   static final int MAX_BLOCKS = 1 << 16;
 
   private static final long RECHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -37,10 +35,9 @@ public final class BlockWriter implements FileTask.Mover {
   private final FileStoreMetrics metrics;
   private final ThreadLocal<ShardIo> ios;
 
-  private final ConcurrentMap<BlockIds, BlockDraft> unfinished = new ConcurrentHashMap<>();
-  // Drafts that found no room, until all of their shards were refused. Guarded by itself; the
-  // oldest is forgotten.
-  private final Map<BlockIds, BlockDraft> refused = new LinkedHashMap<>();
+  // Unfinished blocks; one that found no room stays until all of its shards were refused, or none of
+  // them comes for a time.
+  private final ConcurrentMap<BlockIds, BlockDraft> drafts = new ConcurrentHashMap<>();
 
   public BlockWriter(BlockFiles files, Failures failures, ThreadLocal<ShardIo> ios) {
     this.files = files;
@@ -51,7 +48,7 @@ public final class BlockWriter implements FileTask.Mover {
 
   /** How many blocks are unfinished. */
   public int unfinished() {
-    return unfinished.size();
+    return (int) drafts.values().stream().filter(draft -> !draft.hasEnded()).count();
   }
 
   @Override
@@ -72,7 +69,7 @@ public final class BlockWriter implements FileTask.Mover {
     @Nullable BlockDraft draft = find(io.idHigh, io.idLow);
     // A shard was found in an unfinished block, which has ended since: its memory is gone.
     boolean isBegun = IntStream.range(from, to).anyMatch(task::hasEnded);
-    if (draft == null || isBegun) {
+    if (draft == null || isBegun || draft.hasEnded()) {
       if (files.isPresent(io.block, io.idHigh, io.idLow)) {
         metrics.presentBlocks.increment();
         task.endOk(from, to);
@@ -91,7 +88,7 @@ public final class BlockWriter implements FileTask.Mover {
         task.endOk(from, to);
         return true;
       }
-      if (refuse(task, from, to)) {
+      if (draft != null && refuse(draft, task, from, to)) {
         return true;
       }
       draft = findOrBegin(io.idHigh, io.idLow, task.id());
@@ -116,16 +113,16 @@ public final class BlockWriter implements FileTask.Mover {
   }
 
   private @Nullable BlockDraft find(long idHigh, long idLow) {
-    return unfinished.isEmpty() ? null : unfinished.get(BlockIds.of(idHigh, idLow));
+    return drafts.isEmpty() ? null : drafts.get(BlockIds.of(idHigh, idLow));
   }
 
-  /** The unfinished block of an id, begun when there is none; null when there is no room for it. */
+  /** The draft of a block, begun when there is none; null when there are too many. */
   private @Nullable BlockDraft findOrBegin(long idHigh, long idLow, long task) {
     BlockIds id = BlockIds.of(idHigh, idLow);
-    return unfinished.size() < MAX_BLOCKS
-        ? unfinished.computeIfAbsent(
+    return drafts.size() < MAX_BLOCKS
+        ? drafts.computeIfAbsent(
             id, _ -> new BlockDraft(files, idHigh, idLow, task, files.clock.getAsLong()))
-        : unfinished.get(id);
+        : drafts.get(id);
   }
 
   /** Writes and ends shards; false when the block ended meanwhile, and the rest must be tried again. */
@@ -156,7 +153,6 @@ public final class BlockWriter implements FileTask.Mover {
   }
 
   private boolean writeRun(BlockDraft draft, FileTask task, int from, int to, ShardIo io) {
-    boolean failed = false;
     try {
       int fd = draft.enter(io);
       if (fd == FileOperations.ABSENT) {
@@ -169,62 +165,36 @@ public final class BlockWriter implements FileTask.Mover {
       }
       metrics.wrote(to - from, files.format.layout());
     } catch (Throwable e) {
-      failed = true;
       draft.fail(e);
-      if (draft.foundNoRoom()) {
-        // Before the block ends, so that its other shards find it.
-        noteRefused(draft, task.transfer(), from, to);
-      }
     }
-    if (draft.leave(io.temp, files.clock.getAsLong())) {
+    boolean isLast = draft.leave(io.temp, files.clock.getAsLong());
+    if (draft.foundNoRoom()) {
+      var _ = draft.refuse(task.transfer(), from, to);
+    }
+    if (isLast) {
       end(draft, io);
     }
     RuntimeException fault = draft.failure();
     if (fault != null) {
-      if (!failed && draft.foundNoRoom()) {
-        noteRefused(draft, task.transfer(), from, to);
-      }
       throw fault;
     }
     task.endOk(from, to);
     return true;
   }
 
-  private void noteRefused(BlockDraft draft, Transfer transfer, int from, int to) {
-    synchronized (refused) {
-      BlockDraft noted = refused.getOrDefault(draft.id, draft);
-      if (!noted.noteRefused(transfer, from, to)) {
-        refused.remove(draft.id);
-        return;
-      }
-      if (refused.size() == MAX_BLOCKS && !refused.containsKey(draft.id)) {
-        refused.remove(refused.keySet().iterator().next());
-      }
-      refused.put(draft.id, noted);
-    }
-  }
-
   /**
    * Refuses shards of a block of which others found no room. A shard that comes a second time is a new
    * dump of the block, which is tried again. Returns false when they are to be written.
    */
-  private boolean refuse(FileTask task, int from, int to) {
-    Transfer transfer = task.transfer();
-    BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
-    BlockDraft draft;
-    synchronized (refused) {
-      draft = refused.get(id);
-      if (draft == null) {
-        return false;
-      }
-      if (!draft.refuses(transfer, from, to)) {
-        refused.remove(id);
-        return false;
-      }
-      noteRefused(draft, transfer, from, to);
+  private boolean refuse(BlockDraft draft, FileTask task, int from, int to) {
+    boolean isRefused = draft.refuse(task.transfer(), from, to);
+    if (isRefused) {
+      task.endRest(from, to, ShardOutcome.REFUSED, draft.failure());
     }
-    task.endRest(from, to, ShardOutcome.REFUSED, draft.failure());
-    return true;
+    if (!isRefused || !draft.awaitsShards()) {
+      drafts.remove(draft.id, draft);
+    }
+    return isRefused;
   }
 
   /** Commits a whole block, or removes a failed one and throws why; the caller owns it alone. */
@@ -247,7 +217,9 @@ public final class BlockWriter implements FileTask.Mover {
   }
 
   private void ended(BlockDraft draft) {
-    unfinished.remove(draft.id, draft);
+    if (!draft.foundNoRoom() || !draft.awaitsShards()) {
+      drafts.remove(draft.id, draft);
+    }
     draft.ended();
   }
 
@@ -256,8 +228,11 @@ public final class BlockWriter implements FileTask.Mover {
    * removes their files. Those whose directory is down wait until it works again.
    */
   public void giveUpDue(long now, long timeoutNanos) {
-    for (BlockDraft draft : unfinished.values()) {
-      if (now - draft.lastNanos() >= timeoutNanos
+    for (BlockDraft draft : drafts.values()) {
+      boolean isDue = now - draft.lastNanos() >= timeoutNanos;
+      if (isDue && draft.hasEnded()) {
+        drafts.remove(draft.id, draft);
+      } else if (isDue
           && !files.volumes.of(draft.idHigh, draft.idLow).isDown()
           && !endIfStored(draft)
           && !files.volumes.isCleanupFull()
@@ -288,8 +263,9 @@ public final class BlockWriter implements FileTask.Mover {
    * pending} takes those that have not ended then. Another writer may store one at any time, unnoticed.
    */
   public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
-    for (BlockDraft draft : unfinished.values()) {
-      boolean ended = draft.firstTask() > lastTask || endIfStored(draft);
+    for (BlockDraft draft : drafts.values()) {
+      boolean ended =
+          draft.firstTask() > lastTask || draft.hasEnded() || endIfStored(draft);
       while (!ended && end - System.nanoTime() > 0) {
         long left = Math.min(end - System.nanoTime(), RECHECK_NANOS);
         ended = draft.awaitEnd(left) || endIfStored(draft);
@@ -302,7 +278,7 @@ public final class BlockWriter implements FileTask.Mover {
 
   /** Gives up all blocks and removes their files, at close. */
   public void giveUpAll() {
-    for (BlockDraft draft : unfinished.values()) {
+    for (BlockDraft draft : drafts.values()) {
       if (!endIfStored(draft) && giveUp(draft, draft.lastNanos(), 0)) {
         discard(draft);
       }

@@ -217,7 +217,14 @@ final class VolumesTest {
                 LocalFileStore.KIND,
                 StoreConfig.of(
                     SmallSpace.capacity(
-                        1, Map.of("storage_backends", PATHS.directories(), "block_size", 1L))))
+                        1,
+                        Map.of(
+                            "storage_backends",
+                            "/first",
+                            "block_size",
+                            4096,
+                            "local_gc_trigger_threshold_ratio",
+                            1.0))))
             .orElseThrow();
     SpaceLimit space = new SpaceLimit(config, PATHS, health, amount -> {});
     Volume volume = health.get(0);
