@@ -1,13 +1,10 @@
 package ucm.store.file.admin;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.StoreMetrics;
 import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
@@ -16,7 +13,6 @@ import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileException;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.block.Quarantine;
-import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
 
 /**
@@ -65,7 +61,6 @@ final class DirectoryVerify {
 
     private final FoundDirectory directory;
     private final FoundFiles sizes;
-    private final Map<Integer, Quarantine> quarantines = new HashMap<>();
 
     Pass(FoundDirectory directory, FoundFiles sizes) {
       this.directory = directory;
@@ -98,16 +93,10 @@ final class DirectoryVerify {
     }
 
     private boolean move(BlockFile file) {
-      Quarantine quarantine =
-          quarantines.computeIfAbsent(
-              FoundDirectory.digits(file.folder()),
-              digits ->
-                  new Quarantine(
-                      walk.files(),
-                      new BlockPaths(walk.kind().name(), List.of(directory.root()), digits),
-                      new FileStoreMetrics(StoreMetrics.NONE)));
+      int digits = FoundDirectory.digits(file.folder());
+      BlockPaths paths = new BlockPaths(walk.kind().name(), List.of(directory.root()), digits);
       try {
-        quarantine.moveAside(file.idHigh(), file.idLow());
+        var _ = Quarantine.moveAside(walk.files(), paths, file.idHigh(), file.idLow());
         return true;
       } catch (FileException e) {
         LOG.warn("{} cannot move a damaged block aside: {}", walk.kind().name(), e.getMessage());

@@ -1,7 +1,5 @@
 package ucm.store.file.block;
 
-import java.util.Arrays;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,33 +16,19 @@ import ucm.store.file.format.BlockPaths;
  * into {@code .quarantine} of their directory, where they can be inspected. That folder keeps a
  * bounded number; when it is full, further files are removed. Thread-safe.
  */
-public final class Quarantine {
+public record Quarantine(FileOperations operations, BlockPaths paths, FileStoreMetrics metrics) {
 
-  /** Most files kept for each directory. */
+  /** Most files kept for each directory, and some more when several are found at once. */
   public static final int MAX_FILES = 64;
 
   private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
-  private static final int NOT_COUNTED = -1;
-
-  private final FileOperations operations;
-  private final BlockPaths paths;
-  private final FileStoreMetrics metrics;
-  private final AtomicInteger[] kept;
-  private final AtomicLong sequence = new AtomicLong(System.currentTimeMillis() << 20);
-
-  public Quarantine(FileOperations operations, BlockPaths paths, FileStoreMetrics metrics) {
-    this.operations = operations;
-    this.paths = paths;
-    this.metrics = metrics;
-    this.kept = new AtomicInteger[paths.directories().size()];
-    Arrays.setAll(kept, i -> new AtomicInteger(NOT_COUNTED));
-  }
+  private static final AtomicLong SEQUENCE = new AtomicLong(System.currentTimeMillis() << 20);
 
   /** Takes a block's file away, counts it, and logs what is wrong with it. Does not throw. */
   void take(long idHigh, long idLow, String reason) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     try {
-      boolean keep = moveAside(idHigh, idLow);
+      boolean keep = moveAside(operations, paths, idHigh, idLow);
       metrics.corruptBlocks.increment();
       metrics.quarantinedBlocks.increment();
       LOG.warn(
@@ -85,38 +69,22 @@ public final class Quarantine {
    * @return whether it is kept; false when there was no room, and it was removed
    * @throws FileException when that cannot be done
    */
-  public boolean moveAside(long idHigh, long idLow) {
+  public static boolean moveAside(
+      FileOperations operations, BlockPaths paths, long idHigh, long idLow) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     int directory = paths.directoryOf(idHigh, idLow);
     operations.requireOwn(paths.folder(new NativePath(), directory, idHigh));
-    if (!reserve(directory)) {
+    NativePath folder = paths.inDirectory(directory, BlockPaths.QUARANTINE);
+    // Each time: a link in its place would lead out of the directory.
+    operations.makeFolder(folder);
+    if (operations.list(folder).size() >= MAX_FILES) {
       if (!operations.remove(path)) {
         throw new FileException("unlink", path, Errno.ENOENT);
       }
       return false;
     }
-    String name = BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
-    try {
-      operations.rename(path, paths.inDirectory(directory, BlockPaths.QUARANTINE, name));
-    } catch (FileException e) {
-      kept[directory].decrementAndGet();
-      throw e;
-    }
-    return true;
-  }
-
-  private boolean reserve(int directory) {
-    AtomicInteger count = kept[directory];
-    NativePath folder = paths.inDirectory(directory, BlockPaths.QUARANTINE);
-    // Each time: a link in its place would lead out of the directory.
-    operations.makeFolder(folder);
-    if (count.get() == NOT_COUNTED) {
-      count.compareAndSet(NOT_COUNTED, operations.list(folder).size());
-    }
-    if (count.incrementAndGet() > MAX_FILES) {
-      count.decrementAndGet();
-      return false;
-    }
+    String name = BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(SEQUENCE.getAndIncrement());
+    operations.rename(path, folder.append('/').append(name));
     return true;
   }
 }
