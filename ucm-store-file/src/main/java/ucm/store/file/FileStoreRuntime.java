@@ -35,7 +35,6 @@ import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.block.OpenBlocks;
-import ucm.store.file.block.Quarantine;
 import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
@@ -68,7 +67,6 @@ final class FileStoreRuntime {
   final BlockLookup lookup;
   final Volumes volumes;
   final ShardWorkers workers;
-  final IndexScan scan;
   final DeadWriters deadWriters;
   final BlockUses uses;
   final @Nullable Collector collector;
@@ -122,11 +120,9 @@ final class FileStoreRuntime {
             clock,
             this::directoryIsDown,
             this::directoryIsUp);
-    space =
-        new SpaceLimit(config, paths, volumes, metrics.refusedBlocks);
+    space = new SpaceLimit(config, paths, volumes, metrics.refusedBlocks);
     files = new BlockFiles(operations, paths, config, space, clock, volumes, metrics);
     lookup = new BlockLookup(files, config);
-    scan = new IndexScan(files);
     workers = workers();
     deadWriters = new DeadWriters(operations, paths, metrics.orphanFiles);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
@@ -141,13 +137,11 @@ final class FileStoreRuntime {
     ThreadLocal<ShardIo> ios =
         ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
     writer = new BlockWriter(files, failures, ios);
-    Quarantine quarantine = new Quarantine(operations, paths, metrics);
-    reader = new BlockReader(files, config.verify(), quarantine, ios);
+    reader = new BlockReader(files, config.verify(), ios);
     collector =
         !keepsSpace
             ? null
-            : new Collector(
-                config, files, uses, deadWriters, this::loading, registry, guard);
+            : new Collector(config, files, uses, deadWriters, this::loading, registry, guard);
     registerGauges(registry);
   }
 
@@ -256,7 +250,7 @@ final class FileStoreRuntime {
           config.directories());
     }
     if (files.index.isOn()) {
-      volumes.beginJob("scan", "the scan for blocks", scan::run);
+      volumes.beginJob("scan", "the scan for blocks", new IndexScan(files)::run);
     }
     if (!config.isScheduler()) {
       volumes.beginJob("sweep", "the sweep for dead writers", this::sweep);
@@ -275,7 +269,7 @@ final class FileStoreRuntime {
   }
 
   private boolean sweep(Volume volume) {
-    return deadWriters.sweep(volume.lease, () -> {});
+    return deadWriters.sweep(volume.lease, () -> !volumes.isClosing());
   }
 
   /** What moves between host memory and files, and has not ended. */
@@ -438,8 +432,6 @@ final class FileStoreRuntime {
 
   /** Ends everything, as soon as the file system lets go of it; {@code failed} tells what was lost. */
   void close(Supplier<FlushResult> failed) {
-    deadWriters.stop();
-    scan.stop();
     volumes.stopJobs();
     lookup.close();
     expireParts(0);

@@ -125,7 +125,7 @@ final class DirectoryCollect {
 
   private void sweep(DeadWriters dead, WriterLease own) {
     try {
-      var _ = dead.sweep(own, () -> {});
+      var _ = dead.sweep(own, () -> !observer.isStopped());
     } catch (RuntimeException e) {
       LOG.warn(
           "{} cannot search for temporary files of dead writers: {}", kind.name(), e.getMessage());

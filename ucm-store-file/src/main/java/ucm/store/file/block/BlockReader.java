@@ -24,11 +24,7 @@ import ucm.store.file.format.BlockFooter;
  * with the first part, and with each further one, whether it is still the same file, with its bytes and its
  * name as they were. Thread-safe.
  */
-public record BlockReader(
-    BlockFiles files,
-    FileStoreConfig.Verify verify,
-    Quarantine quarantine,
-    ThreadLocal<ShardIo> ios)
+public record BlockReader(BlockFiles files, FileStoreConfig.Verify verify, ThreadLocal<ShardIo> ios)
     implements FileTask.Mover {
 
   // With verify: sample, one group of shards in this many is checked.
@@ -72,7 +68,7 @@ public record BlockReader(
       io.clear();
     }
     if (fault != null) {
-      quarantine.take(idHigh, idLow, fault);
+      new Quarantine(files.operations, files.paths, files.metrics).take(idHigh, idLow, fault);
       files.lost(io.block, idHigh, idLow);
       task.endRest(from, to, ShardOutcome.CORRUPT, null);
     } else if (!task.hasEnded(to - 1)) {

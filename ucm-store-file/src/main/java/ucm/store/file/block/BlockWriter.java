@@ -35,7 +35,8 @@ public final class BlockWriter implements FileTask.Mover {
   private final FileStoreMetrics metrics;
   private final ThreadLocal<ShardIo> ios;
 
-  // Unfinished blocks; one that found no room stays until all of its shards were refused, or none of
+  // Unfinished blocks; one that found no room stays until all of its shards were refused, or none
+  // of
   // them comes for a time.
   private final ConcurrentMap<BlockIds, BlockDraft> drafts = new ConcurrentHashMap<>();
 
@@ -264,8 +265,7 @@ public final class BlockWriter implements FileTask.Mover {
    */
   public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
     for (BlockDraft draft : drafts.values()) {
-      boolean ended =
-          draft.firstTask() > lastTask || draft.hasEnded() || endIfStored(draft);
+      boolean ended = draft.firstTask() > lastTask || draft.hasEnded() || endIfStored(draft);
       while (!ended && end - System.nanoTime() > 0) {
         long left = Math.min(end - System.nanoTime(), RECHECK_NANOS);
         ended = draft.awaitEnd(left) || endIfStored(draft);

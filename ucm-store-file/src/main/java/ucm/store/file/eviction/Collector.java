@@ -235,13 +235,18 @@ public final class Collector implements AutoCloseable {
         volumes.all(),
         volume -> {
           if (held.contains(volume)) {
-            deadWriters.sweep(volume.lease, volume::step);
+            deadWriters.sweep(volume.lease, () -> goesOn(volume));
           }
           if (deadWriters.hasOthers(volume.lease)) {
             hasOthers.set(true);
           }
         });
     return hasOthers.get();
+  }
+
+  private boolean goesOn(Volume volume) {
+    volume.step();
+    return !volumes.isClosing();
   }
 
   private void remember(Collection<Volume> held) {
@@ -300,8 +305,7 @@ public final class Collector implements AutoCloseable {
   /** Removes the coldest blocks of some directories; returns the bytes won back. */
   private long evict(Collection<Volume> some, long wanted) {
     Map<Volume, List<Block>> found = new ConcurrentHashMap<>();
-    Set<Volume> seen =
-        volumes.forEach(some, volume -> found.put(volume, coldest(volume, wanted)));
+    Set<Volume> seen = volumes.forEach(some, volume -> found.put(volume, coldest(volume, wanted)));
     // Blocks of a directory that stopped answering would stay, and others with them.
     Coldest cold = new Coldest(wanted);
     seen.forEach(volume -> found.getOrDefault(volume, List.of()).forEach(cold::offer));

@@ -206,7 +206,7 @@ public final class Volume extends Breaker {
 
     synchronized void begin() {
       again = isRunning;
-      if (!isRunning && !isDone && !all.jobsStopped) {
+      if (!isRunning && !isDone && !all.isClosing()) {
         isRunning = true;
         execute(role, this::run);
       }

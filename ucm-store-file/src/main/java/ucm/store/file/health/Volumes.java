@@ -98,7 +98,7 @@ public final class Volumes implements AutoCloseable {
   final long patienceNanos;
   final ThreadPoolExecutor threads;
   final StoreMetrics.Counter lookupMisses;
-  volatile boolean jobsStopped;
+  private volatile boolean isClosing;
   private final BlockPaths paths;
   private final List<Volume> volumes;
   // Weak, because an operation goes with the thread that owns it.
@@ -287,9 +287,14 @@ public final class Volumes implements AutoCloseable {
     volumes.forEach(volume -> volume.beginJob(role, what, job));
   }
 
-  /** Begins nowhere again with what {@link #beginJob} began; what is under way goes on. */
+  /** Begins nowhere again with what {@link #beginJob} began; what is under way is to end soon. */
   public void stopJobs() {
-    jobsStopped = true;
+    isClosing = true;
+  }
+
+  /** Whether {@link #stopJobs} was called. */
+  public boolean isClosing() {
+    return isClosing;
   }
 
   /** Waits until what {@link #beginJob} began under a role is under way nowhere, for as long as that takes. */

@@ -3,6 +3,7 @@ package ucm.store.file.lease;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -19,7 +20,8 @@ import ucm.store.file.format.BlockPaths;
  * Removes what dead writers left: temporary files, then their {@link WriterLease}. Runs on
  * a thread for each directory when a store opens, and in the rounds of the collector.
  */
-public final class DeadWriters {
+public record DeadWriters(
+    FileOperations files, BlockPaths paths, StoreMetrics.Counter removedFiles) {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
   // Host, process and number. What has another name is not ours to remove.
@@ -28,36 +30,18 @@ public final class DeadWriters {
   // Five digits make 2^20 folders, each with a line of its own.
   private static final long MOST_JOURNAL_BYTES = 8 << 20;
 
-  private final FileOperations files;
-  private final BlockPaths paths;
-  private final StoreMetrics.Counter removedFiles;
-  private volatile boolean stopped;
-
-  /** Has removed nothing yet. */
-  public DeadWriters(FileOperations files, BlockPaths paths, StoreMetrics.Counter removedFiles) {
-    this.files = files;
-    this.paths = paths;
-    this.removedFiles = removedFiles;
-  }
-
-  /** Ends the run soon. */
-  public void stop() {
-    stopped = true;
-  }
-
   /**
    * Removes what dead writers left in the directory of a lease, which is a living one's.
    *
-   * @param step is told of progress: before each lease and file
+   * @param goesOn is asked before each lease and file
    * @return whether nothing is left that could not be removed
    * @throws FileException when it cannot be read
    */
-  public boolean sweep(WriterLease own, Runnable step) {
+  public boolean sweep(WriterLease own, BooleanSupplier goesOn) {
     boolean all = true;
     for (String token : others(own)) {
-      if (!stopped) {
-        step.run();
-        all &= bury(own.directory, token, step);
+      if (goesOn.getAsBoolean()) {
+        all &= bury(own.directory, token, goesOn);
       }
     }
     return all;
@@ -75,7 +59,7 @@ public final class DeadWriters {
         .toList();
   }
 
-  private boolean bury(int directory, String token, Runnable step) {
+  private boolean bury(int directory, String token, BooleanSupplier goesOn) {
     NativePath lease = paths.inDirectory(directory, BlockPaths.WRITERS, token);
     // What is no file is no lease: it is left alone.
     int fd = FileLock.open(files, lease);
@@ -85,9 +69,9 @@ public final class DeadWriters {
       }
       int removed = 0;
       for (String folder : folders(directory, token, fd, lease)) {
-        removed += removeOrphans(directory, folder, token, step);
+        removed += removeOrphans(directory, folder, token, goesOn);
       }
-      if (!stopped) {
+      if (goesOn.getAsBoolean()) {
         files.remove(lease);
         removedFiles.add(removed);
         LOG.info(
@@ -129,14 +113,13 @@ public final class DeadWriters {
         .toList();
   }
 
-  private int removeOrphans(int directory, String folder, String token, Runnable step) {
+  private int removeOrphans(int directory, String folder, String token, BooleanSupplier goesOn) {
     String mark = "." + token + "-";
     int removed = 0;
     for (String name : names(directory, folder)) {
-      if (stopped) {
+      if (!goesOn.getAsBoolean()) {
         break;
       }
-      step.run();
       if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
         removed += files.remove(paths.inDirectory(directory, folder, name)) ? 1 : 0;
       }

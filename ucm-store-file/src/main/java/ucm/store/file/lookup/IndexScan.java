@@ -31,18 +31,12 @@ public final class IndexScan {
   private final BlockFiles files;
   private final BlockPaths paths;
   private final AtomicInteger left;
-  private volatile boolean stopped;
 
   /** Has looked at nothing yet. */
   public IndexScan(BlockFiles files) {
     this.files = files;
     this.paths = files.paths;
     this.left = new AtomicInteger(paths.directories().size());
-  }
-
-  /** Ends the scans soon. */
-  public void stop() {
-    stopped = true;
   }
 
   /**
@@ -111,7 +105,8 @@ public final class IndexScan {
           return;
         }
         // Also a link to a folder: it leads out of the tree.
-        LOG.warn("{} leaves {}/{} alone, which is no folder", paths.store(), volume.directory, folder);
+        LOG.warn(
+            "{} leaves {}/{} alone, which is no folder", paths.store(), volume.directory, folder);
       }
     }
 
@@ -120,7 +115,8 @@ public final class IndexScan {
         BlockIds id = BlockIds.ofHex(name);
         long high = id.high(0);
         long low = id.low(0);
-        if (paths.directoryOf(high, low) == volume.number && paths.folderName(high).equals(folder)) {
+        if (paths.directoryOf(high, low) == volume.number
+            && paths.folderName(high).equals(folder)) {
           check(high, low);
         }
       }
@@ -141,7 +137,7 @@ public final class IndexScan {
     }
 
     private boolean goesOn() {
-      return !stopped && files.index.forgotten() == 0 && !volume.isDown();
+      return !files.volumes.isClosing() && files.index.forgotten() == 0 && !volume.isDown();
     }
 
     private void rest() {

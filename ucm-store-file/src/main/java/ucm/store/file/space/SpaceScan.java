@@ -52,11 +52,7 @@ public final class SpaceScan {
   private long written = NOTHING;
 
   public SpaceScan(
-      FileOperations files,
-      BlockPaths paths,
-      SpaceLimit space,
-      FolderWalk walk,
-      Volumes volumes) {
+      FileOperations files, BlockPaths paths, SpaceLimit space, FolderWalk walk, Volumes volumes) {
     this.files = files;
     this.paths = paths;
     this.volumes = volumes;

@@ -205,7 +205,9 @@ final class DirectTest {
         assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
       }
       files.before(call -> {});
-      assertThat(store.volumes().get(0).refusal()).as("four of them, and the breaker is closed").isNull();
+      assertThat(store.volumes().get(0).refusal())
+          .as("four of them, and the breaker is closed")
+          .isNull();
       stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
