@@ -172,13 +172,15 @@ public final class BlockLookup implements AutoCloseable {
       boolean isExcluded = trustsIndex && index.excludes(ids.high(i), ids.low(i));
       asked.set(i, !isExcluded && !(anyDown && hides(ids, i)));
     }
-    present.or(run(LookupBatch.of(files.paths, ids, asked)));
+    present.or(run(new LookupBatch(files.paths, ids, asked, false)));
   }
 
   /** The first absent block from one on, or the number of blocks; those in the index are present. */
   private int firstAbsent(BlockIds ids, int from) {
     int to = firstHidden(ids, from, ids.size());
-    return from + run(LookupBatch.prefix(files.paths, ids.slice(from, to))).nextClearBit(0);
+    BitSet all = new BitSet(to - from);
+    all.set(0, to - from);
+    return from + run(new LookupBatch(files.paths, ids.slice(from, to), all, true)).nextClearBit(0);
   }
 
   /** The first block of a range whose directory is down, or its end. */

@@ -31,7 +31,13 @@ final class LookupBatch {
   private int end;
   private boolean over;
 
-  private LookupBatch(BlockPaths paths, BlockIds ids, BitSet asked, boolean stopsAtMiss) {
+  /**
+   * Wants an answer for some ids.
+   *
+   * @param asked which ones; is taken over
+   * @param stopsAtMiss whether it wants to know no more than the first absent one
+   */
+  LookupBatch(BlockPaths paths, BlockIds ids, BitSet asked, boolean stopsAtMiss) {
     this.paths = paths;
     this.ids = ids;
     this.stopsAtMiss = stopsAtMiss;
@@ -39,18 +45,6 @@ final class LookupBatch {
     this.present = new BitSet(ids.size());
     this.next = new int[paths.directories().size()];
     this.end = ids.size();
-  }
-
-  /** Wants an answer for some ids. */
-  static LookupBatch of(BlockPaths paths, BlockIds ids, BitSet asked) {
-    return new LookupBatch(paths, ids, (BitSet) asked.clone(), false);
-  }
-
-  /** Wants the first absent block. */
-  static LookupBatch prefix(BlockPaths paths, BlockIds ids) {
-    BitSet all = new BitSet(ids.size());
-    all.set(0, ids.size());
-    return new LookupBatch(paths, ids, all, true);
   }
 
   /** Whether {@link #take} would have something. */

@@ -46,7 +46,7 @@ final class LookupBatchTest {
     BlockIds ids = ids(100);
     BitSet all = new BitSet();
     all.set(0, 100);
-    LookupBatch batch = LookupBatch.of(TWO, ids, all);
+    LookupBatch batch = new LookupBatch(TWO, ids, all, false);
     for (int directory = 0; directory < 2; directory++) {
       List<Integer> expected = new ArrayList<>();
       for (int i = 0; i < 100; i++) {
@@ -64,7 +64,7 @@ final class LookupBatchTest {
 
   @Test
   void beginsWithNothingAfterAMiss() throws Exception {
-    LookupBatch batch = LookupBatch.prefix(ONE, ids(70));
+    LookupBatch batch = prefix(70);
     for (int i = 0; i < 35; i++) {
       assertThat(batch.take(0)).isEqualTo(i);
     }
@@ -83,7 +83,7 @@ final class LookupBatchTest {
 
   @Test
   void takesForAbsentWhatHasNoAnswer() throws Exception {
-    LookupBatch batch = LookupBatch.prefix(ONE, ids(3));
+    LookupBatch batch = prefix(3);
     batch.answer(batch.take(0), true);
     batch.take(0);
     batch.stop();
@@ -108,7 +108,7 @@ final class LookupBatchTest {
 
   @Test
   void givesUpAPrefixAtWhatIsHidden() throws Exception {
-    LookupBatch batch = LookupBatch.prefix(ONE, ids(50));
+    LookupBatch batch = prefix(50);
     for (int i = 0; i < 10; i++) {
       batch.answer(batch.take(0), true);
     }
@@ -131,8 +131,7 @@ final class LookupBatchTest {
         asked.set(i, isPrefix || random.nextInt(3) > 0);
         present.set(i, random.nextInt(100) > 0);
       }
-      LookupBatch batch =
-          isPrefix ? LookupBatch.prefix(ONE, ids(size)) : LookupBatch.of(ONE, ids(size), asked);
+      LookupBatch batch = new LookupBatch(ONE, ids(size), (BitSet) asked.clone(), isPrefix);
       AtomicIntegerArray taken = lookUp(batch, present, size);
       assertThat(batch.isAnswered()).as("round %d", round).isTrue();
       int absent = isPrefix ? present.nextClearBit(0) : size;
@@ -190,7 +189,13 @@ final class LookupBatchTest {
     for (int i : asked) {
       which.set(i);
     }
-    return LookupBatch.of(ONE, ids(size), which);
+    return new LookupBatch(ONE, ids(size), which, false);
+  }
+
+  private static LookupBatch prefix(int size) {
+    BitSet all = new BitSet();
+    all.set(0, size);
+    return new LookupBatch(ONE, ids(size), all, true);
   }
 
   private static BlockIds ids(int size) {
