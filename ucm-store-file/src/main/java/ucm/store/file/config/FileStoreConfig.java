@@ -14,6 +14,8 @@ import ucm.api.config.StoreConfig;
 /**
  * The configuration of a store of files, parsed and checked. See {@link FileStoreKeys} for what each value
  * means.
+ *
+ * @param isExclusive whether no other process writes to the directories
  */
 public record FileStoreConfig(
     StoreKind kind,
@@ -22,14 +24,14 @@ public record FileStoreConfig(
     int deviceId,
     List<Long> cores,
     boolean ioDirect,
-    Engine engine,
+    boolean usesAio,
     int timeoutMs,
     int waitingQueueDepth,
     int dataTransConcurrency,
     int lookupConcurrency,
     int openConcurrency,
     int commitConcurrency,
-    LookupMode lookupMode,
+    boolean isExclusive,
     int indexMaxBlocks,
     int folderDigits,
     Durability durability,
@@ -40,22 +42,8 @@ public record FileStoreConfig(
     Gc gc,
     Health health) {
 
-  private static final String PSYNC = "psync";
-
   // In place of one that is missing, so that all other keys are checked.
   private static final BlockLayout NO_LAYOUT = BlockLayout.uniform(1, 1, 1);
-
-  /** How files are read and written. */
-  enum Engine {
-    PSYNC,
-    AIO
-  }
-
-  /** Against which other writers the index of known blocks is trusted. */
-  enum LookupMode {
-    SHARED,
-    EXCLUSIVE
-  }
 
   /** What is waited for before a block becomes visible. */
   public enum Durability {
@@ -119,11 +107,6 @@ public record FileStoreConfig(
     return deviceId < 0;
   }
 
-  /** Whether no other process writes to the directories. */
-  public boolean isExclusive() {
-    return lookupMode == LookupMode.EXCLUSIVE;
-  }
-
   /**
    * Reads and checks all keys. Faults are recorded in {@code config}.
    *
@@ -139,14 +122,14 @@ public record FileStoreConfig(
             config.get(CommonKeys.DEVICE_ID),
             config.get(CommonKeys.CPU_AFFINITY_CORES),
             config.get(CommonKeys.IO_DIRECT),
-            config.get(keys.ioEngine).equals(PSYNC) ? Engine.PSYNC : Engine.AIO,
+            !config.get(keys.ioEngine).equals("psync"),
             config.get(CommonKeys.TIMEOUT_MS),
             config.get(CommonKeys.WAITING_QUEUE_DEPTH),
             config.get(keys.dataTransConcurrency),
             config.get(keys.lookupConcurrency),
             config.get(keys.openConcurrency),
             config.get(keys.commitConcurrency),
-            LookupMode.valueOf(constant(config.get(keys.lookupMode))),
+            config.get(keys.lookupMode).equals("exclusive"),
             config.get(keys.indexMaxBlocks),
             config.get(keys.dataDirShardBytes),
             Durability.valueOf(constant(config.get(keys.durability))),
@@ -167,7 +150,7 @@ public record FileStoreConfig(
 
   /** Checks what concerns several keys. */
   private void check(FileStoreKeys keys, StoreConfig config) {
-    if (engine != Engine.PSYNC && !ioDirect) {
+    if (usesAio && !ioDirect) {
       config.reject(
           keys.ioEngine,
           ("%s needs io_direct: true, since through the page cache it only costs more; set that, or"
@@ -199,7 +182,7 @@ public record FileStoreConfig(
           "is more than %s, which is used in its place: no more results than that are counted"
               .formatted(keys.healthWindowSize.name()));
     }
-    if (isExclusive() && indexMaxBlocks == 0) {
+    if (isExclusive && indexMaxBlocks == 0) {
       config.reject(
           keys.indexMaxBlocks,
           "is 0, which lookup_mode exclusive cannot do without: leave it out, or set lookup_mode to"

@@ -44,17 +44,16 @@ public final class IoEngine implements IoQueues {
    * @throws StoreException when it refuses
    */
   public void probe() {
-    if (config.engine() != FileStoreConfig.Engine.PSYNC) {
+    if (config.usesAio()) {
       openOne(DEPTH).close();
     }
   }
 
   @Override
   public IoQueue newQueue() {
-    return switch (config.engine()) {
-      case PSYNC -> new PsyncQueue(files, config.ioDirect());
-      case AIO -> new AsyncQueue(files, this::open, DEPTH);
-    };
+    return config.usesAio()
+        ? new AsyncQueue(files, this::open, DEPTH)
+        : new PsyncQueue(files, config.ioDirect());
   }
 
   private KernelQueue open(int depth) {

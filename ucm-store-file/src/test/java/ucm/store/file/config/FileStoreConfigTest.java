@@ -48,14 +48,14 @@ final class FileStoreConfigTest {
                 -1,
                 List.of(),
                 false,
-                FileStoreConfig.Engine.PSYNC,
+                false,
                 30_000,
                 8192,
                 128,
                 16,
                 32,
                 4,
-                FileStoreConfig.LookupMode.SHARED,
+                false,
                 1 << 22,
                 3,
                 FileStoreConfig.Durability.NONE,
@@ -115,14 +115,14 @@ final class FileStoreConfigTest {
                 3,
                 List.of(0L, 2L),
                 true,
-                FileStoreConfig.Engine.AIO,
+                true,
                 1000,
                 10,
                 7,
                 8,
                 9,
                 10,
-                FileStoreConfig.LookupMode.EXCLUSIVE,
+                true,
                 1000,
                 0,
                 FileStoreConfig.Durability.FULL,
@@ -172,8 +172,7 @@ final class FileStoreConfigTest {
     StoreConfig uring =
         StoreConfig.of(with(LEAST, Map.of("io_direct", true, "local_io_engine", "io_uring")));
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, uring))
-        .hasValueSatisfying(
-            read -> assertThat(read.engine()).isEqualTo(FileStoreConfig.Engine.AIO));
+        .hasValueSatisfying(read -> assertThat(read.usesAio()).isTrue());
     assertThat(uring.problems())
         .singleElement()
         .satisfies(warning -> assertThat(warning.message()).contains("runs as aio"));
