@@ -28,8 +28,8 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.health.FileProbe;
 import ucm.store.file.space.SpaceLimit;
+import ucm.store.file.volume.FileProbe;
 
 /**
  * Checks the directories of a store of files, each by itself: whether one can write there, how much room

@@ -42,14 +42,14 @@ import ucm.store.file.config.IoEngine;
 import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.FileProbe;
-import ucm.store.file.health.TimeoutScheduler;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lookup.BlockLookup;
 import ucm.store.file.lookup.IndexScan;
 import ucm.store.file.space.SpaceLimit;
+import ucm.store.file.volume.FileProbe;
+import ucm.store.file.volume.TimeoutScheduler;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * An open store: makes its parts in the order in which they need one another, starts them, and closes them in

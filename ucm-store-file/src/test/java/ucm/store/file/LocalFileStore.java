@@ -5,7 +5,7 @@ import ucm.api.StoreName;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Collector;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.volume.Volumes;
 
 /** The store of files of this module's tests. */
 @StoreName("Local")

@@ -17,9 +17,9 @@ import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.Folder;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceLimit;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * The files of blocks: whether one is there, and how it comes to be there. A block is written to a

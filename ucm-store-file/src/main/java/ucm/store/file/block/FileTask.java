@@ -9,9 +9,9 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.thread.ShardWorkers;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
 import ucm.store.file.space.SpaceRefusedException;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * A load or dump: the shards of its transfer, in groups that are moved at once, and only where the directory

@@ -13,8 +13,8 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.platform.table.BlockTable;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * When this process last used its blocks: a table in memory, so that a use costs no system call. From

@@ -29,12 +29,12 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.eviction.Coldest.Block;
 import ucm.store.file.format.Folder;
 import ucm.store.file.format.FolderWalk;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.space.SpaceScan;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * Manages the space of a store with a capacity, on a thread of its own: at start, then once in

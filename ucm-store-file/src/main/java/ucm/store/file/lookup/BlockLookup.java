@@ -19,8 +19,8 @@ import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * Answers look-ups: from the index what it knows, from the disk the rest. A block of the index may

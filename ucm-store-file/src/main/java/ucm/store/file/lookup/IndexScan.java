@@ -12,7 +12,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.KnownBlocks;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Volume;
+import ucm.store.file.volume.Volume;
 
 /**
  * Fills the {@link KnownBlocks} with the files that are there when the store opens, each directory by itself.

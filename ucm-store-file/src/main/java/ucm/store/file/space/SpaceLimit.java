@@ -13,9 +13,9 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.Folder;
-import ucm.store.file.health.FreeSpace;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.volume.FreeSpace;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * Lets a block be written only when it fits: below {@code capacity_gb} over all directories, and

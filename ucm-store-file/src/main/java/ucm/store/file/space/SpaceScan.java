@@ -18,8 +18,8 @@ import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.Folder;
 import ucm.store.file.format.FolderWalk;
-import ucm.store.file.health.Volume;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.volume.Volume;
+import ucm.store.file.volume.Volumes;
 
 /**
  * Finds out what the folders hold, and puts the account right: at start everything, later the folders

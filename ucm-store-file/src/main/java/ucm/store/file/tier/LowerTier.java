@@ -27,8 +27,8 @@ import ucm.platform.table.ConcurrentBlockSet;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.health.Breaker;
-import ucm.store.file.health.TimeoutScheduler;
+import ucm.store.file.volume.Breaker;
+import ucm.store.file.volume.TimeoutScheduler;
 
 /**
  * The next stage, its breaker, and which blocks it had, or was given, not long ago. Look-ups ask it on threads

@@ -34,7 +34,7 @@ import ucm.api.config.StoreConfig;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.health.Breaker;
+import ucm.store.file.volume.Breaker;
 
 /**
  * A store of files that may have a next stage. As the last stage it is the store of files and no more. With a

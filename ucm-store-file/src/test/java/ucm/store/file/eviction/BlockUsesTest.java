@@ -22,7 +22,7 @@ import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.TestVolumes;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Volumes;
+import ucm.store.file.volume.Volumes;
 import ucm.testkit.BlockBytes;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */

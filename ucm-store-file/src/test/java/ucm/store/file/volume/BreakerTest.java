@@ -1,4 +1,4 @@
-package ucm.store.file.health;
+package ucm.store.file.volume;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.store.file.config.FileStoreConfig;
-import ucm.store.file.health.Breaker.State;
+import ucm.store.file.volume.Breaker.State;
 
 final class BreakerTest {
 

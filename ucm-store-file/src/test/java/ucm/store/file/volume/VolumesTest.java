@@ -1,4 +1,4 @@
-package ucm.store.file.health;
+package ucm.store.file.volume;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -23,8 +23,8 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreConfig.Health;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.health.Breaker.State;
 import ucm.store.file.space.SpaceLimit;
+import ucm.store.file.volume.Breaker.State;
 
 /** Operations and probes that take too long, in two directories. */
 @Timeout(60)

@@ -1,4 +1,4 @@
-package ucm.store.file.health;
+package ucm.store.file.volume;
 
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,4 +1,4 @@
-package ucm.store.file.health;
+package ucm.store.file.volume;
 
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;

@@ -1,4 +1,4 @@
-package ucm.store.file.health;
+package ucm.store.file.volume;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

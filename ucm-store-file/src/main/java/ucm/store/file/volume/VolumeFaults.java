@@ -1,4 +1,4 @@
-package ucm.store.file.health;
+package ucm.store.file.volume;
 
 import java.util.stream.IntStream;
 import ucm.platform.libc.Errno;
