@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
@@ -164,7 +165,7 @@ final class DirectoryCollect {
   }
 
   private void removeColdest(long wanted) {
-    Coldest cold = new Coldest(wanted);
+    Coldest cold = new Coldest(wanted, TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()));
     walk.forEach(folders, folder -> cold.show(files, folder, () -> {}));
     for (Block block : cold.coldestFirst()) {
       if (!observer.isStopped() && remove(block)) {

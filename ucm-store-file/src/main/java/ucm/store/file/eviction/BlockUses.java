@@ -92,7 +92,7 @@ public final class BlockUses {
   }
 
   /** The time since 1970. */
-  private long wallNanos() {
+  long wallNanos() {
     return clock.getAsLong() + wallOffsetNanos;
   }
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.PriorityQueue;
+import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileOperations;
 import ucm.store.file.format.BlockPaths;
@@ -12,6 +13,10 @@ import ucm.store.file.format.Folder;
 /**
  * The blocks that were used longest ago, by the access times of their files, of those that are shown to it: as many
  * as are needed to win back some bytes. Holds no more than these. Thread-safe.
+ *
+ * <p>A time to come is that of a process whose clock was wrong, as of a machine that had not asked yet what time it
+ * is. Blocks with one would stay until then, used or not, so they go before all others; one that is used again gets
+ * the time of that. They keep their order, as the clock that is wrong may be the one here.
  */
 public final class Coldest {
 
@@ -21,15 +26,24 @@ public final class Coldest {
   private static final Comparator<Block> BY_LAST_USE =
       Comparator.comparingLong(Block::lastUseNanos);
 
+  // Clocks and time zones differ by less.
+  private static final long AHEAD_NANOS = TimeUnit.DAYS.toNanos(1);
+
   private final long wantedBytes;
+  private final long latestNanos;
 
   // The warmest is its head. Guarded by this.
   private final PriorityQueue<Block> blocks = new PriorityQueue<>(BY_LAST_USE.reversed());
   private long bytes;
 
-  /** Of no blocks yet. */
-  public Coldest(long wantedBytes) {
+  /**
+   * Of no blocks yet.
+   *
+   * @param nowNanos since 1970
+   */
+  public Coldest(long wantedBytes, long nowNanos) {
     this.wantedBytes = wantedBytes;
+    latestNanos = nowNanos + AHEAD_NANOS;
   }
 
   /**
@@ -42,8 +56,9 @@ public final class Coldest {
     step.run();
     folder.visit(
         files,
-        (name, size, lastUse) -> {
+        (name, size, noted) -> {
           step.run();
+          long lastUse = noted > latestNanos ? Long.MIN_VALUE + noted : noted;
           if (takes(lastUse) && BlockPaths.isBlockName(name)) {
             BlockIds id = BlockIds.ofHex(name);
             offer(new Block(folder, id.high(0), id.low(0), size, lastUse));

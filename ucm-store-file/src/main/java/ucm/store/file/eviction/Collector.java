@@ -307,7 +307,7 @@ public final class Collector implements AutoCloseable {
     Map<Volume, List<Block>> found = new ConcurrentHashMap<>();
     Set<Volume> seen = volumes.forEach(some, volume -> found.put(volume, coldest(volume, wanted)));
     // Blocks of a directory that stopped answering would stay, and others with them.
-    Coldest cold = new Coldest(wanted);
+    Coldest cold = new Coldest(wanted, uses.wallNanos());
     seen.forEach(volume -> found.getOrDefault(volume, List.of()).forEach(cold::offer));
     List<Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
@@ -320,7 +320,7 @@ public final class Collector implements AutoCloseable {
   }
 
   private List<Block> coldest(Volume volume, long wanted) {
-    Coldest cold = new Coldest(wanted);
+    Coldest cold = new Coldest(wanted, uses.wallNanos());
     List<Folder> folders = files.paths.folders(files.operations, volume.number);
     folders.removeIf(folder -> !files.paths.holdsBlocks(folder));
     walk.forEach(folders, folder -> cold.show(files.operations, folder, volume::step));

@@ -101,6 +101,27 @@ final class CollectorTest {
   }
 
   @Test
+  void blocksOfATimeToComeGoBeforeAllOthersInTheirOrder() throws Exception {
+    BlockIds ids = filled(1);
+    // In 2150, seconds after 2020.
+    long toCome = TimeUnit.DAYS.toSeconds(365L * 130);
+    Set<String> expected = new TreeSet<>();
+    for (int i = 0; i < BLOCKS; i++) {
+      SmallSpace.usedAt(SmallSpace.file(directory, ids, i), i < 32 ? toCome + i : i);
+      expected.add(ids.hex(i));
+    }
+    for (int i = 0; i < 16; i++) {
+      expected.remove(ids.hex(i));
+    }
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings(80, Map.of("local_gc_recycle_percent", 0.25)));
+      store.collector().makeRound();
+      assertThat(names()).isEqualTo(expected);
+      assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    }
+  }
+
+  @Test
   void removesAsMuchAsLeadsBelowTheThreshold() throws Exception {
     filled(2);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
