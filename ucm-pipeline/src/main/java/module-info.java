@@ -18,6 +18,7 @@ module ucm.pipeline {
   requires tools.jackson.dataformat.yaml;
   requires transitive ucm.api;
   requires ucm.lite;
+  requires ucm.platform;
 
   exports ucm.pipeline;
   exports ucm.pipeline.catalog;

@@ -23,6 +23,10 @@ module ucm.platform {
       ucm.lite,
       ucm.store.cache,
       ucm.store.fake;
+  exports ucm.platform.fault to
+      ucm.pipeline,
+      ucm.store.cache,
+      ucm.store.file;
   exports ucm.platform.io to
       ucm.store.cache,
       ucm.store.ds3fs,
@@ -46,7 +50,6 @@ module ucm.platform {
       ucm.store.posix;
   exports ucm.platform.table to
       ucm.lite,
-      ucm.pipeline,
       ucm.store.cache,
       ucm.store.fake,
       ucm.store.file;

@@ -1,14 +1,13 @@
 package ucm.pipeline.connector.statistics;
 
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
+import ucm.platform.fault.RecentFaults;
 
 /**
  * What went wrong without the engine being disturbed: everything is counted, and each kind is logged
- * once. Thread-safe.
+ * as {@link RecentFaults} says. Thread-safe.
  */
 public final class ConnectorFaults {
 
@@ -16,7 +15,7 @@ public final class ConnectorFaults {
 
   private final String owner;
   private final StoreMetrics.Counter counter;
-  private final Set<String> logged = ConcurrentHashMap.newKeySet();
+  private final RecentFaults recent = new RecentFaults(System::nanoTime);
 
   /** No faults yet of an owner, a side of an engine, as the log calls it. */
   public ConnectorFaults(String owner, StoreMetrics metrics) {
@@ -35,12 +34,12 @@ public final class ConnectorFaults {
    * Counts a fault.
    *
    * @param message what is logged the first time
-   * @param kind faults of one kind are logged once
+   * @param kind of which one is logged
    */
   public void record(String message, String kind) {
     counter.increment();
-    if (logged.add(kind)) {
-      LOG.warn("{}: {} (counted from now on, not logged again)", owner, message);
+    if (recent.isNews(kind)) {
+      LOG.warn("{}: {} (from now on counted in connector_faults)", owner, message);
     }
   }
 }

@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.platform.fault.RecentFaults;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.platform.thread.OwnThreads;
@@ -55,8 +56,7 @@ public final class BlockLookup implements AutoCloseable {
   private final List<ThreadPoolExecutor> threads = new ArrayList<>();
   private final ThreadLocal<NativePath> threadPath = ThreadLocal.withInitial(NativePath::new);
   private final Set<LookupBatch> waiting = ConcurrentHashMap.newKeySet();
-  // The first error of each number is a warning, the others are counted.
-  private final Set<Integer> seenErrors = ConcurrentHashMap.newKeySet();
+  private final RecentFaults recentErrors;
 
   /** Starts no thread yet. */
   public BlockLookup(BlockFiles files, FileStoreConfig config) {
@@ -65,6 +65,7 @@ public final class BlockLookup implements AutoCloseable {
     this.volumes = files.volumes;
     this.metrics = files.metrics;
     this.exclusive = config.isExclusive();
+    this.recentErrors = new RecentFaults(files.volumes.clock);
     this.concurrency = config.lookupConcurrency();
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     this.own = config.kind().threads("lookup");
@@ -264,7 +265,7 @@ public final class BlockLookup implements AutoCloseable {
       // First: the failure may open the breaker, and then the caller goes on.
       metrics.lookupErrors.increment();
       volume.fault(e);
-      if (seenErrors.add(e.errno())) {
+      if (recentErrors.isNews("errno " + e.errno())) {
         LOG.warn(
             "{} takes blocks for absent that it cannot look up: {}",
             files.paths.store(),

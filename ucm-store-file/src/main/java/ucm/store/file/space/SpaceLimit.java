@@ -1,14 +1,13 @@
 package ucm.store.file.space;
 
 import java.io.File;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
+import ucm.platform.fault.RecentFaults;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
@@ -52,7 +51,7 @@ public final class SpaceLimit {
   private volatile long wakeBytes;
   private volatile Runnable onPressure = () -> {};
   private volatile boolean isShared;
-  private final Map<String, Boolean> told = new ConcurrentHashMap<>();
+  private final RecentFaults told;
   private final long patienceNanos;
   private final AtomicLong awaitedBytes = new AtomicLong();
   private final Object roundLock = new Object();
@@ -70,6 +69,7 @@ public final class SpaceLimit {
     isLimited = config.capacityGb() > 0;
     // A worker that waits moves nothing else; half of its task's time is left for the move.
     patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
+    told = new RecentFaults(volumes.clock);
     used = new UsedSpace(isLimited ? paths.slots() : 0);
     reload(config);
   }
@@ -89,7 +89,6 @@ public final class SpaceLimit {
       boolean isKept = changed.minFreeGb() > 0 && new File(volume.directory).getTotalSpace() > 0;
       volume.free.keep(isKept ? (long) (changed.minFreeGb() * GB) : FreeSpace.OFF);
     }
-    told.clear();
   }
 
   /** Most bytes that all files may take; 0 is without limit. */
@@ -242,8 +241,7 @@ public final class SpaceLimit {
         new SpaceRefusedException(
             "%s does not write block %s: %s %s"
                 .formatted(kind.name(), BlockIds.hex(idHigh, idLow), found, why));
-    // One line for each limit; how often it refuses is counted.
-    if (told.putIfAbsent(why, true) == null) {
+    if (told.isNews(why)) {
       LOG.warn(
           "{}; further ones are counted in {}refused_blocks", refusal.getMessage(), kind.key(""));
     }

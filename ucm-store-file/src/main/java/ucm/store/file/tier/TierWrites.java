@@ -18,6 +18,7 @@ import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreException;
+import ucm.platform.fault.RecentFaults;
 import ucm.store.file.block.BlockWriter.Failures;
 
 /**
@@ -43,6 +44,7 @@ final class TierWrites {
   private final TierMetrics metrics;
   private final Failures failures;
   private final Consumer<FlushResult> untold;
+  private final RecentFaults recentFaults = new RecentFaults(System::nanoTime);
   // Guarded by this, as is what follows. Those offered and not ended, with the numbers of their
   // offers.
   private final SequencedMap<BlockIds, Long> open = new LinkedHashMap<>();
@@ -109,6 +111,14 @@ final class TierWrites {
     }
     if (isMoved) {
       metrics.writtenBlocks.increment();
+    }
+    if (why != null && recentFaults.isNews(why.getClass().getName())) {
+      // Nobody may wait for it who could say so.
+      LOG.warn(
+          "{} could not write a block to the next stage; it stays here, and is tried again: {};"
+              + " further ones are counted in tier_write_failed_blocks",
+          upper,
+          why.getMessage());
     }
     ended(id, why);
   }

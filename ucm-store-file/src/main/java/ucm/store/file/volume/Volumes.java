@@ -90,9 +90,11 @@ public final class Volumes implements AutoCloseable {
     }
   }
 
+  /** The store's clock, which counts nanoseconds. */
+  public final LongSupplier clock;
+
   final StoreKind kind;
   final FileStoreConfig.Health rules;
-  final LongSupplier clock;
   final Consumer<Volume> onDown;
   final Consumer<Volume> onUp;
   final long patienceNanos;

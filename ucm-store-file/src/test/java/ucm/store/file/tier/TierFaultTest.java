@@ -2,10 +2,15 @@ package ucm.store.file.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.slf4j.LoggerFactory;
 import ucm.api.Store;
 import ucm.api.Task;
 import ucm.testkit.StoreFixture;
@@ -61,8 +66,23 @@ final class TierFaultTest extends TierFaultContract {
   void writesWhatFailedThoughTheStageWasNotGivenUp() throws Exception {
     Store upper = openUpper(Map.of("store_health.enabled", false));
     begin(Outage.FAILING);
-    tiers.dump(upper, IDS).requireOk();
-    assertThat(upper.flush(StoreFixture.PATIENCE).failedCount()).isEqualTo(IDS.size());
+    ListAppender<ILoggingEvent> said = new ListAppender<>();
+    said.start();
+    Logger logger = (Logger) LoggerFactory.getLogger(TierWrites.class);
+    logger.addAppender(said);
+    logger.setLevel(Level.WARN);
+    try {
+      tiers.dump(upper, IDS).requireOk();
+      assertThat(upper.flush(StoreFixture.PATIENCE).failedCount()).isEqualTo(IDS.size());
+    } finally {
+      logger.detachAppender(said);
+      logger.setLevel(null);
+    }
+    assertThat(said.list)
+        .singleElement()
+        .extracting(ILoggingEvent::getFormattedMessage)
+        .asString()
+        .contains("could not write a block to the next stage", "tier_write_failed_blocks");
     end();
     await("all is written", () -> stage.lookup(IDS).cardinality() == IDS.size());
   }

@@ -1,0 +1,32 @@
+package ucm.platform.fault;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * Which kinds of fault came lately, so that one which comes with each block is said once, and said again when it
+ * had been away, as that of a disk that was full before. Keeps every kind: there should be few. Thread-safe.
+ */
+public final class RecentFaults {
+
+  /** Of which kind a fault may come again without being said. */
+  public static final long RECENT_MINUTES = 10;
+
+  private final LongSupplier clock;
+  // When each kind came last, by the clock.
+  private final Map<String, Long> last = new ConcurrentHashMap<>();
+
+  /** None yet, by a clock that counts nanoseconds. */
+  public RecentFaults(LongSupplier clock) {
+    this.clock = clock;
+  }
+
+  /** Notes that a fault has come; returns whether it is to be said. */
+  public boolean isNews(String kind) {
+    long now = clock.getAsLong();
+    Long before = last.put(kind, now);
+    return before == null || now - before > TimeUnit.MINUTES.toNanos(RECENT_MINUTES);
+  }
+}
