@@ -11,8 +11,7 @@ import java.util.function.LongSupplier;
  */
 public final class RecentFaults {
 
-  /** Of which kind a fault may come again without being said. */
-  public static final long RECENT_MINUTES = 10;
+  private static final long RECENT_NANOS = TimeUnit.MINUTES.toNanos(10);
 
   private final LongSupplier clock;
   // When each kind came last, by the clock.
@@ -27,6 +26,6 @@ public final class RecentFaults {
   public boolean isNews(String kind) {
     long now = clock.getAsLong();
     Long before = last.put(kind, now);
-    return before == null || now - before > TimeUnit.MINUTES.toNanos(RECENT_MINUTES);
+    return before == null || now - before > RECENT_NANOS;
   }
 }
