@@ -567,6 +567,11 @@ def load(generation, asynchronous=False):
     return metadata.Load("a", 5, generation, asynchronous, blocks, slots, time.monotonic())
 
 
+def save(generation, number=9, slot=0, age=0.0):
+    blocks, slots = metadata.pack([6]), metadata.pack([slot])
+    return metadata.Save("a", number, generation, blocks, slots, time.monotonic() - age)
+
+
 def test_a_load_from_an_unknown_segment_is_reported(worker, connection):
     worker.start_load(metadata.UCMConnectorMetadata([load(1)], []))
     worker.wait_for_save()
@@ -589,7 +594,7 @@ def test_an_asynchronous_load_from_an_unknown_segment_is_reported_once_and_ends(
 
 
 def test_numbers_of_a_session_that_ended_are_not_told_to_the_next_one(worker, connection):
-    saves = [metadata.Save("a", 9, 2, metadata.pack([3]), metadata.pack([0]))]
+    saves = [save(2)]
     worker.start_load(metadata.UCMConnectorMetadata([load(2)], saves))
     worker.wait_for_save()
     worker.close()
@@ -598,7 +603,7 @@ def test_numbers_of_a_session_that_ended_are_not_told_to_the_next_one(worker, co
 
 
 def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
-    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    saves = [save(1)]
     worker._staging[1] = None  # Not copied from: the step has failed before.
     worker.start_load(metadata.UCMConnectorMetadata([load(7)], saves))
     worker.wait_for_save()
@@ -609,16 +614,25 @@ def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
 def test_slots_that_may_have_another_use_by_now_are_not_written(worker, connection):
     saved = []
     worker._staging[1] = SimpleNamespace(save=lambda layout, group, slots, blocks: saved.append(slots))
-    now = time.monotonic()
-    saves = [
-        metadata.Save("a", 8, 1, metadata.pack([6]), metadata.pack([0]), since=now - 60),
-        metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([1]), since=now),
-    ]
-    worker.start_load(metadata.UCMConnectorMetadata([], saves))
+    worker.start_load(metadata.UCMConnectorMetadata([], [save(1, number=8, age=60.0), save(1, slot=1)]))
     worker.wait_for_save()
     worker.close()
     assert connection.sent[-1] == (protocol.SAVED, _numbers([9], [8]))
     assert {slot for slots in saved for slot in slots} == {1}
+
+
+def test_a_save_that_was_given_up_before_the_step_is_not_one_that_fails_layer_by_layer(worker, connection):
+    saved = []
+    worker._staging[1] = SimpleNamespace(save=lambda layout, group, slots, blocks: saved.append(slots))
+    worker.layerwise, worker._saves_beside = True, False
+    given_up = metadata.Save("", 8, 1, b"", b"", time.monotonic() - 60.0)
+    worker.start_load(metadata.UCMConnectorMetadata([], [given_up, save(1)]))
+    for name in ("model.layers.0.attn", "model.layers.1.attn"):
+        worker.save_layer(name)
+    worker.wait_for_save()
+    worker.close()
+    assert connection.sent[-1] == (protocol.SAVED, _numbers([9], [8]))
+    assert len(saved) == 2
 
 
 fences = pytest.mark.skipif(
@@ -629,7 +643,7 @@ fences = pytest.mark.skipif(
 @fences
 @pytest.mark.parametrize("next_call", ["start_load", "await_saves", "close"])
 def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
-    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    saves = [save(1)]
     worker.start_load(metadata.UCMConnectorMetadata([], saves))
     worker.wait_for_save()
     worker.take_finished()
@@ -645,7 +659,7 @@ def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
 
 @fences
 def test_an_idle_step_begins_the_saves_of_the_one_before(worker, connection, connector):
-    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    saves = [save(1)]
     worker.start_load(metadata.UCMConnectorMetadata([], saves))
     worker.wait_for_save()
     worker.end_step()
@@ -667,7 +681,7 @@ def slow(worker, connection, monkeypatch):
         return may_end.wait(60)
 
     monkeypatch.setattr(worker, "_copy_out", copy)
-    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    saves = [save(1)]
     worker.start_load(metadata.UCMConnectorMetadata([], saves))
     worker.wait_for_save()
     worker.start_load(metadata.UCMConnectorMetadata())
@@ -737,7 +751,7 @@ def test_an_empty_step_waits_for_the_end_of_a_copy(slow, worker):
 
 @fences
 def test_the_last_step_names_the_requests_that_were_kept(worker, connection):
-    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    saves = [save(1)]
     worker.start_load(metadata.UCMConnectorMetadata([], saves))
     worker.wait_for_save()
     assert worker.take_finished() == (None, None)

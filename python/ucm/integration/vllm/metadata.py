@@ -33,7 +33,7 @@ class Load:
     asynchronous: bool
     blocks: bytes
     slots: bytes
-    # By the monotonic clock: the slots were its own by then.
+    # By the machine's monotonic clock: the slots were its own by then.
     since: float
     more: More = ()
 
@@ -47,9 +47,9 @@ class Save:
     generation: int
     blocks: bytes
     slots: bytes
-    group: int = 0
     # As that of a load.
-    since: float = 0.0
+    since: float
+    group: int = 0
 
 
 @dataclass

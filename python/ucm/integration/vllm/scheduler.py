@@ -459,7 +459,7 @@ class SchedulerSide:
                 )
                 meta.lets_go |= lets_go
             else:
-                meta.saves.append(Save("", planned.save, generation, b"", b""))
+                meta.saves.append(Save("", planned.save, generation, b"", b"", since))
                 self._late.lost(sum(slot != protocol.NO_SLOT for slot in planned.slots))
 
     def _decode(
@@ -608,7 +608,7 @@ class SchedulerSide:
                 self._events.planned(state.request, generation, planned.save, first, count)
         if pairs and self._features.fences_preemptions:
             state.saved = True
-        return Save(request_id, planned.save, generation, *packed(pairs), planned.group, since)
+        return Save(request_id, planned.save, generation, *packed(pairs), since, planned.group)
 
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""

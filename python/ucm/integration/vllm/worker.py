@@ -335,12 +335,13 @@ class WorkerSide:
     def save_layer(self, name: str) -> None:
         if self.step is None or not self.layerwise or name not in self._layers:
             return
-        if self._step_loads is not None and self._step_loads.failed:
+        if self._step_failed or (self._step_loads is not None and self._step_loads.failed):
             return
         if self._saves and not self._saves_beside and self._layers[name] not in self._saved_layers:
             self._saved_layers.add(self._layers[name])
             for save in self.step.saves:
-                if not self._copy_out(save, [self._layers[name]]):
+                # One without blocks was given up before the step.
+                if save.blocks and not self._copy_out(save, [self._layers[name]]):
                     self._step_failed = True
 
     def wait_for_save(self) -> None:

@@ -35,9 +35,8 @@ public final class BlockWriter implements FileTask.Mover {
   private final FileStoreMetrics metrics;
   private final ThreadLocal<ShardIo> ios;
 
-  // Unfinished blocks; one that found no room stays until all of its shards were refused, or none
-  // of
-  // them comes for a time.
+  // Unfinished blocks. One that found no room stays until all of its shards were refused, or none
+  // comes for a time.
   private final ConcurrentMap<BlockIds, BlockDraft> drafts = new ConcurrentHashMap<>();
 
   public BlockWriter(BlockFiles files, Failures failures, ThreadLocal<ShardIo> ios) {
