@@ -131,7 +131,8 @@ final class FileStoreRuntime {
         keepsSpace
             ? BlockUses.Kind.ALL
             : notesLoadsOnly ? BlockUses.Kind.LOADS : BlockUses.Kind.NONE;
-    uses = new BlockUses(operations, paths, noted, volumes, clock, timeoutNanos());
+    LongSupplier wallClock = () -> TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis());
+    uses = new BlockUses(operations, paths, noted, volumes, clock, wallClock, timeoutNanos());
     this.tasks = tasks;
     timer = new TimeoutScheduler(config.kind());
     ThreadLocal<ShardIo> ios =

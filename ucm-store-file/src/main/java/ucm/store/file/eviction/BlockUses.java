@@ -28,6 +28,9 @@ import ucm.store.file.volume.Volumes;
  * has the earlier ones. So {@link #prompt} learns which block comes before which, and {@link #raise} has
  * each count as used after those that follow it.
  *
+ * <p>Times are those of a clock that is never set. What is added to them to get the time since 1970 is asked for at
+ * each flush: where that was wrong, as on a machine that had not asked yet what time it is, the files are told again.
+ *
  * <p>Bounded: a full table forgets a block whose use was handed on, or else any; it counts as used at the
  * time before. Thread-safe; to record allocates only to grow.
  */
@@ -46,6 +49,8 @@ public final class BlockUses {
   private static final int FIRST_BLOCKS = 1 << 10;
   // Without a capacity the times of last use are not urgent; Linux writes one a day.
   private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
+  // As long as the clock is off by less, the order of the times of all files is right.
+  private static final long SET_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final FileOperations files;
   private final BlockPaths paths;
@@ -53,8 +58,10 @@ public final class BlockUses {
   private final Volumes volumes;
   private final LongSupplier clock;
   private final long patienceNanos;
-  // What is added to the clock to get the time since 1970.
-  private final long wallOffsetNanos;
+  private final LongSupplier wallClock;
+  // What is added to the clock to get the times here: those since 1970, by what was known at the
+  // start.
+  private final long offsetNanos;
   // A use is written to a file only when it was so much later than the one written before.
   private final long leastNanos;
 
@@ -68,10 +75,14 @@ public final class BlockUses {
   private long[] before = new long[2 * FIRST_BLOCKS];
   private final BitSet hasBefore = new BitSet();
   private int forgetNext;
+  // What is added to the times here to get those of files. Only flush writes it.
+  private volatile long setByNanos;
 
   /**
    * Knows of no use.
    *
+   * @param clock is never set, in nanoseconds
+   * @param wallClock nanoseconds since 1970, as far as the machine knows
    * @param patienceNanos how long after its use a block that has no file may still be being dumped
    */
   public BlockUses(
@@ -80,6 +91,7 @@ public final class BlockUses {
       Kind kind,
       Volumes volumes,
       LongSupplier clock,
+      LongSupplier wallClock,
       long patienceNanos) {
     this.files = files;
     this.paths = paths;
@@ -88,12 +100,17 @@ public final class BlockUses {
     this.clock = clock;
     this.patienceNanos = patienceNanos;
     leastNanos = kind == Kind.ALL ? 0 : LEAST_BETWEEN_NOTES_NANOS;
-    wallOffsetNanos = TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - clock.getAsLong();
+    this.wallClock = wallClock;
+    offsetNanos = wallClock.getAsLong() - clock.getAsLong();
   }
 
-  /** The time since 1970. */
+  /** The time since 1970, as the files are told it. */
   long wallNanos() {
-    return clock.getAsLong() + wallOffsetNanos;
+    return wallClock.getAsLong();
+  }
+
+  private long now() {
+    return clock.getAsLong() + offsetNanos;
   }
 
   /** See {@link ucm.api.Store#notePrompt}. */
@@ -114,7 +131,7 @@ public final class BlockUses {
   /** Notes that blocks were looked up and found; they come root first. */
   public BitSet found(BlockIds ids, BitSet present) {
     if (kind == Kind.ALL) {
-      long now = wallNanos();
+      long now = now();
       synchronized (blocks) {
         for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
           record(ids.high(i), ids.low(i), now - i);
@@ -127,7 +144,7 @@ public final class BlockUses {
   /** Notes that the blocks up to the last one were looked up and found; they come root first. */
   public int found(BlockIds ids, int last) {
     if (kind == Kind.ALL) {
-      record(ids, last + 1, wallNanos());
+      record(ids, last + 1, now());
     }
     return last;
   }
@@ -147,7 +164,7 @@ public final class BlockUses {
     if (!isUse) {
       return;
     }
-    long now = wallNanos();
+    long now = now();
     BlockIds ids = transfer.ids();
     synchronized (blocks) {
       for (int i = 0; i < transfer.shardCount(); i++) {
@@ -229,8 +246,31 @@ public final class BlockUses {
   public synchronized void flush() {
     if (kind != Kind.NONE) {
       raise();
+      followWallClock();
       volumes.forEach(volumes.all(), this::flush);
     }
+  }
+
+  /**
+   * Has all files told again when the time since 1970 is another than it was. A machine that stood still meanwhile
+   * looks the same: what it had used then counts as used when it went on.
+   */
+  private void followWallClock() {
+    long setBy = wallClock.getAsLong() - now();
+    long change = setBy - setByNanos;
+    if (Math.abs(change) < SET_NANOS) {
+      return;
+    }
+    setByNanos = setBy;
+    synchronized (blocks) {
+      for (int entry = 0; entry < blocks.end(); entry++) {
+        isNew.set(entry, times[entry] != 0);
+      }
+    }
+    LOG.info(
+        "{} tells files again when their blocks were used, as the clock was set by {} s",
+        paths.store(),
+        TimeUnit.NANOSECONDS.toSeconds(change));
   }
 
   private void flush(Volume volume) {
@@ -268,7 +308,7 @@ public final class BlockUses {
   private boolean touch(NativePath path, long atNanos) {
     try {
       // One that is not there is still being dumped, or removed.
-      return files.touch(path, atNanos) || wallNanos() - atNanos > patienceNanos;
+      return files.touch(path, atNanos + setByNanos) || now() - atNanos > patienceNanos;
     } catch (FileException e) {
       LOG.debug("{} cannot note the use of a block: {}", paths.store(), e.getMessage());
       return true;

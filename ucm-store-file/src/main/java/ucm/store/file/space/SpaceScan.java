@@ -38,7 +38,9 @@ public final class SpaceScan {
   private static final int NOTHING = -1;
   private static final int MOST_BYTES = 64;
   private static final int ATTEMPTS = 3;
-  // A folder changed so short before a scan may change again without another time of change.
+  // A folder changed so short before a scan may change again without another time of change. One of
+  // a time to come,
+  // as when the clock was set back, gets another time too.
   private static final long SETTLE_MILLIS = TimeUnit.SECONDS.toMillis(2);
   private static final int NAME_DIGITS = 32;
 
@@ -105,7 +107,7 @@ public final class SpaceScan {
           });
       counted = used.scanned(folder.slot(), sum[0], changes);
     }
-    if (counted && now - changed > SETTLE_MILLIS) {
+    if (counted && Math.abs(now - changed) > SETTLE_MILLIS) {
       settled.put(folder.slot(), changed);
     }
   }

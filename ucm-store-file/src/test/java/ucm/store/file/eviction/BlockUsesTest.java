@@ -3,10 +3,12 @@ package ucm.store.file.eviction;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,6 +26,7 @@ import ucm.store.file.fixture.TestVolumes;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.volume.Volumes;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
 final class BlockUsesTest {
@@ -75,6 +78,8 @@ final class BlockUsesTest {
     assertThat(SmallSpace.usedAt(file(3))).isEqualTo(3);
   }
 
+  private final ManualClock clock = new ManualClock();
+  private final AtomicLong wallClock = new AtomicLong();
   private final List<Long> told = new CopyOnWriteArrayList<>();
 
   /** Uses whose times are told to this test. */
@@ -88,7 +93,7 @@ final class BlockUsesTest {
         };
     BlockPaths paths = new BlockPaths("Local", List.of(directory.toString()), 3);
     Volumes volumes = TestVolumes.of(listening, paths);
-    return new BlockUses(listening, paths, kind, volumes, System::nanoTime, Long.MAX_VALUE);
+    return new BlockUses(listening, paths, kind, volumes, clock, wallClock::get, Long.MAX_VALUE);
   }
 
   @Test
@@ -128,5 +133,50 @@ final class BlockUsesTest {
     uses.record(ids, 1, HOUR + 5);
     uses.flush();
     assertThat(told).containsExactly(HOUR + 5);
+  }
+
+  private void pass(Duration time) {
+    clock.advance(time);
+    wallClock.addAndGet(time.toNanos());
+  }
+
+  @Test
+  void tellsFilesTheRightTimeWhenTheClockIsSetAfterTheStart() {
+    for (long setBy : new long[] {1_000_000 * HOUR, -3 * HOUR}) {
+      told.clear();
+      wallClock.set(10 * HOUR);
+      BlockUses uses = uses(BlockUses.Kind.ALL);
+      pass(Duration.ofHours(1));
+      uses.found(ids, 1);
+      uses.flush();
+      assertThat(told).containsExactlyInAnyOrder(11 * HOUR, 11 * HOUR - 1);
+      told.clear();
+      wallClock.addAndGet(setBy);
+      pass(Duration.ofHours(2));
+      uses.found(ids.slice(2, 3), 0);
+      uses.flush();
+      assertThat(told)
+          .as("one of now, and those of before put right")
+          .containsExactlyInAnyOrder(setBy + 13 * HOUR, setBy + 11 * HOUR, setBy + 11 * HOUR - 1);
+      told.clear();
+      uses.flush();
+      assertThat(told).isEmpty();
+    }
+  }
+
+  @Test
+  void aClockThatIsSetByLessThanAMinuteHasNothingToldAgainAndChangesNoOrder() {
+    BlockUses uses = uses(BlockUses.Kind.ALL);
+    pass(Duration.ofHours(1));
+    uses.prompt(ids);
+    uses.found(ids.slice(0, 1), 0);
+    uses.flush();
+    pass(Duration.ofSeconds(1));
+    wallClock.addAndGet(-TimeUnit.SECONDS.toNanos(59));
+    uses.found(ids.slice(1, 2), 0);
+    uses.flush();
+    // The first again, as it comes before the second.
+    long second = HOUR + TimeUnit.SECONDS.toNanos(1);
+    assertThat(told).containsExactlyInAnyOrder(HOUR, second, second + 1);
   }
 }

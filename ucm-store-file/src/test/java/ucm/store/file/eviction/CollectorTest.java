@@ -6,6 +6,9 @@ import static ucm.store.file.fixture.SmallSpace.LAYOUT;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
@@ -244,6 +247,24 @@ final class CollectorTest {
       assertThat(present.cardinality()).isEqualTo(14);
       assertThat(present.get(0, 8).cardinality()).isEqualTo(8);
       assertThat(present.get(58, BLOCKS).cardinality()).isEqualTo(6);
+    }
+  }
+
+  @Test
+  void foldersThatChangedInATimeToComeAreScannedOnce() throws Exception {
+    filled(15);
+    for (Path block : SmallSpace.blocks(directory)) {
+      Files.setLastModifiedTime(
+          block.getParent(), FileTime.from(Instant.now().plus(Duration.ofHours(8))));
+    }
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
+      store.collector().awaitFirstRound();
+      store.collector().makeRound();
+      int before = files.count(FaultyFiles.Call.STAT);
+      store.collector().makeRound();
+      int folders = files.count(FaultyFiles.Call.STAT) - before;
+      assertThat(folders).as("no files").isLessThan(BLOCKS);
     }
   }
 
