@@ -31,6 +31,7 @@ import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockReader;
+import ucm.store.file.block.BlockScan;
 import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.block.KnownBlocks;
@@ -44,7 +45,6 @@ import ucm.store.file.eviction.Collector;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lookup.BlockLookup;
-import ucm.store.file.lookup.IndexScan;
 import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.volume.FileProbe;
 import ucm.store.file.volume.TimeoutScheduler;
@@ -250,14 +250,14 @@ final class FileStoreRuntime {
           config.kind().name(),
           config.directories());
     }
-    if (files.index.isOn()) {
-      volumes.beginJob("scan", "the scan for blocks", new IndexScan(files)::run);
-    }
     if (!config.isScheduler()) {
       volumes.beginJob("sweep", "the sweep for dead writers", this::sweep);
     }
     if (collector != null) {
       collector.start();
+    } else if (files.index.isOn()) {
+      BlockScan scan = new BlockScan(files, config.kind(), 0, volumes::isClosing);
+      volumes.beginJob("scan", "the scan for blocks", scan::run);
     }
     long interval = Math.min(OpenBlocks.IDLE_NANOS, timeoutNanos()) / CHECKS_PER_TIMEOUT;
     timer.every(interval, this::tidy);

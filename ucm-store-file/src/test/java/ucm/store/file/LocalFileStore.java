@@ -30,7 +30,12 @@ public final class LocalFileStore extends FileStore {
 
   /** Waits until the files that were there at the start are in the index. */
   public void awaitScan() throws InterruptedException {
-    engine().volumes.awaitJob("scan");
+    Collector collector = engine().collector;
+    if (collector != null) {
+      collector.awaitFirstRound();
+    } else {
+      engine().volumes.awaitJob("scan");
+    }
   }
 
   /** What makes room in a store with a capacity. */

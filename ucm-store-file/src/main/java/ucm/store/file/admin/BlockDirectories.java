@@ -21,7 +21,6 @@ import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.format.FolderWalk;
 import ucm.store.file.space.SpaceLimit;
 
 /**
@@ -140,9 +139,9 @@ public record BlockDirectories(
 
   @Override
   public CollectResult collect(CollectPlan plan, Observer observer) {
-    FolderWalk walk = new FolderWalk(kind, Math.max(1, gc.concurrency() / roots.size()));
+    int threads = Math.max(1, gc.concurrency() / roots.size());
     DirectoryCollect collect =
-        new DirectoryCollect(kind, files, found(), walk, plan.dryRun(), observer);
+        new DirectoryCollect(kind, files, found(), threads, plan.dryRun(), observer);
     Long keepBytes = plan.keepBytes();
     Double keepShare = plan.keepShare();
     if (keepBytes != null) {

@@ -25,8 +25,8 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Coldest;
 import ucm.store.file.eviction.Coldest.Block;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.FileTasks;
 import ucm.store.file.format.Folder;
-import ucm.store.file.format.FolderWalk;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.FileLock;
@@ -46,7 +46,7 @@ final class DirectoryCollect {
   private final List<FoundDirectory> directories;
   private final boolean isDry;
   private final Observer observer;
-  private final FolderWalk walk;
+  private final int threads;
   private final List<Folder> folders = new ArrayList<>();
   private long deadTemps;
 
@@ -59,13 +59,13 @@ final class DirectoryCollect {
       StoreKind kind,
       FileOperations files,
       List<FoundDirectory> directories,
-      FolderWalk walk,
+      int threads,
       boolean isDry,
       Observer observer) {
     this.kind = kind;
     this.files = files;
     this.directories = directories;
-    this.walk = walk;
+    this.threads = threads;
     this.isDry = isDry;
     this.observer = observer;
   }
@@ -166,7 +166,7 @@ final class DirectoryCollect {
 
   private void removeColdest(long wanted) {
     Coldest cold = new Coldest(wanted, TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()));
-    walk.forEach(folders, folder -> cold.show(files, folder, () -> {}));
+    FileTasks.forEach(kind, threads, folders, folder -> cold.show(files, folder, () -> {}));
     for (Block block : cold.coldestFirst()) {
       if (!observer.isStopped() && remove(block)) {
         removedBlocks++;

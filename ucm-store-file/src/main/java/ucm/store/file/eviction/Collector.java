@@ -25,21 +25,23 @@ import ucm.api.StoreMetrics;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
+import ucm.store.file.block.BlockScan;
 import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Coldest.Block;
+import ucm.store.file.format.FileTasks;
 import ucm.store.file.format.Folder;
-import ucm.store.file.format.FolderWalk;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
+import ucm.store.file.space.LastUsedSpace;
 import ucm.store.file.space.SpaceLimit;
-import ucm.store.file.space.SpaceScan;
 import ucm.store.file.volume.Volume;
 import ucm.store.file.volume.Volumes;
 
 /**
  * Manages the space of a store with a capacity, on a thread of its own: at start, then once in
  * {@code gc_check_interval_sec}, and soon when a writer says that space runs short. In each
- * round it writes to the files when their blocks were used and corrects the account; the one process
+ * round it writes to the files when their blocks were used and has a {@link BlockScan} correct the account; the one process
  * that holds the lease also removes what dead writers left, and cold blocks. A directory that is down
  * is left out, and one that hangs meanwhile does not keep the others from their turn; see {@link Volumes}.
  *
@@ -66,9 +68,11 @@ public final class Collector implements AutoCloseable {
   private final SpaceLimit space;
   private volatile FileStoreConfig.Gc config;
   private final BlockUses uses;
-  private final FolderWalk walk;
+  private final StoreKind kind;
+  private final int threads;
   private final Volumes volumes;
-  private final SpaceScan scan;
+  private final BlockScan scan;
+  private final LastUsedSpace last;
   private final DeadWriters deadWriters;
   private final List<Volume> lockOrder;
   private final Supplier<Set<BlockIds>> loading;
@@ -83,9 +87,9 @@ public final class Collector implements AutoCloseable {
   private volatile boolean holdsLease;
   private volatile boolean isRemoving;
 
-  // Guarded by this; isPressed is read without it.
+  // Guarded by this; read without it.
   private volatile boolean isPressed;
-  private boolean closed;
+  private volatile boolean closed;
   // Whether the last round made room, so that another one at once is worth it; as isPressed.
   private volatile boolean isUseful = true;
 
@@ -112,12 +116,13 @@ public final class Collector implements AutoCloseable {
     this.deadWriters = deadWriters;
     this.loading = loading;
     this.guard = guard;
-    int threads = this.config.concurrency() / volumes.all().size();
-    walk = new FolderWalk(config.kind(), Math.max(1, threads));
-    scan = new SpaceScan(files.operations, files.paths, space, walk, volumes);
+    kind = config.kind();
+    threads = Math.max(1, this.config.concurrency() / volumes.all().size());
+    scan = new BlockScan(files, kind, threads, () -> closed);
+    last = new LastUsedSpace(files.operations, files.paths, space.used);
     lockOrder = new ArrayList<>(volumes.all());
     lockOrder.sort(comparing(volume -> volume.directory));
-    thread = config.kind().newThread("gc", 0).unstarted(this::keep);
+    thread = kind.newThread("gc", 0).unstarted(this::keep);
     runs = metrics.counter("gc_runs", "Rounds in which blocks were to be removed");
     removedBlocks = metrics.counter("gc_removed_blocks", "Blocks removed to win back space");
     removedBytes = metrics.counter("gc_removed_bytes", "Bytes won back");
@@ -131,7 +136,7 @@ public final class Collector implements AutoCloseable {
 
   /** Restores what was used at the end of the last process, and starts. */
   public void start() {
-    scan.restore();
+    last.restore();
     space.whenPressed(this::wake);
     space.roundEnded(config.enable());
     thread.start();
@@ -186,7 +191,7 @@ public final class Collector implements AutoCloseable {
       isUseful = false;
       uses.flush();
       scan.run();
-      if (walk.isStopped()) {
+      if (closed) {
         return;
       }
       Set<Volume> held = tryHold();
@@ -252,7 +257,7 @@ public final class Collector implements AutoCloseable {
   private void remember(Collection<Volume> held) {
     // In the first directory only.
     volumes.forEach(
-        held.stream().filter(volume -> volume.number == 0).toList(), _ -> scan.remember());
+        held.stream().filter(volume -> volume.number == 0).toList(), _ -> last.remember());
   }
 
   /**
@@ -311,7 +316,7 @@ public final class Collector implements AutoCloseable {
     seen.forEach(volume -> found.getOrDefault(volume, List.of()).forEach(cold::offer));
     List<Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
-    for (int from = 0; from < coldest.size() && !walk.isStopped(); from += REMOVALS_AT_ONCE) {
+    for (int from = 0; from < coldest.size() && !closed; from += REMOVALS_AT_ONCE) {
       int to = Math.min(coldest.size(), from + REMOVALS_AT_ONCE);
       List<Block> next = removable(coldest.subList(from, to));
       volumes.forEach(seen, volume -> remove(volume, next, freed));
@@ -323,7 +328,15 @@ public final class Collector implements AutoCloseable {
     Coldest cold = new Coldest(wanted, uses.wallNanos());
     List<Folder> folders = files.paths.folders(files.operations, volume.number);
     folders.removeIf(folder -> !files.paths.holdsBlocks(folder));
-    walk.forEach(folders, folder -> cold.show(files.operations, folder, volume::step));
+    FileTasks.forEach(
+        kind,
+        threads,
+        folders,
+        folder -> {
+          if (!closed) {
+            cold.show(files.operations, folder, volume::step);
+          }
+        });
     return cold.coldestFirst();
   }
 
@@ -348,7 +361,7 @@ public final class Collector implements AutoCloseable {
 
   private void remove(Volume volume, List<Block> some, AtomicLong freed) {
     for (Block block : some) {
-      if (block.folder().directory() == volume.number && !walk.isStopped()) {
+      if (block.folder().directory() == volume.number && !closed) {
         freed.addAndGet(remove(block));
         volume.step();
       }
@@ -393,7 +406,6 @@ public final class Collector implements AutoCloseable {
   /** Ends the thread, for as long as that takes, then gives the lease back. */
   @Override
   public void close() {
-    walk.stop();
     synchronized (this) {
       closed = true;
       notifyAll();

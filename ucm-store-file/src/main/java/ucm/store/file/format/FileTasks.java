@@ -1,10 +1,12 @@
 package ucm.store.file.format;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 import ucm.platform.thread.OwnThreads;
@@ -17,6 +19,8 @@ import ucm.store.file.config.StoreKind;
 public final class FileTasks implements AutoCloseable {
 
   private static final int WAITING_PER_THREAD = 16;
+  // Fewer folders than this are not worth a thread.
+  private static final int FOLDERS_PER_THREAD = 64;
 
   private final OwnThreads own;
   private final ThreadPoolExecutor threads;
@@ -38,6 +42,25 @@ public final class FileTasks implements AutoCloseable {
             new ArrayBlockingQueue<>(WAITING_PER_THREAD * count),
             own,
             new ThreadPoolExecutor.CallerRunsPolicy());
+  }
+
+  /**
+   * Shows each folder to an action, in any order, and returns when all are done. More than one thread pays where a
+   * call waits for a file server; small trees get one.
+   *
+   * @param most threads beside the caller's
+   * @throws RuntimeException the first that the action threw; then it is shown nothing more
+   */
+  public static void forEach(
+      StoreKind kind, int most, List<Folder> folders, Consumer<Folder> action) {
+    int threads = Math.min(most, folders.size() / FOLDERS_PER_THREAD);
+    if (threads == 0) {
+      folders.forEach(action);
+      return;
+    }
+    try (FileTasks tasks = new FileTasks(kind, "walk", threads)) {
+      folders.forEach(folder -> tasks.submit(() -> action.accept(folder)));
+    }
   }
 
   /** Hands in the work on one file. After one that threw, nothing more is done. */

@@ -37,7 +37,7 @@ public final class UsedSpace {
    *
    * @param all whether it saw all folders, so that what was remembered does not count any more
    */
-  synchronized void scanned(boolean all) {
+  public synchronized void scanned(boolean all) {
     scanned |= all;
     addedSinceScan = 0;
   }
@@ -103,7 +103,7 @@ public final class UsedSpace {
   }
 
   /** How often this store changed a folder; to be asked before it is scanned. */
-  synchronized int changes(int folder) {
+  public synchronized int changes(int folder) {
     return changes[folder];
   }
 
@@ -119,7 +119,7 @@ public final class UsedSpace {
    * @param changesBefore from {@link #changes}
    * @return false when this store changed it meanwhile, so that it is unknown what was seen
    */
-  synchronized boolean scanned(int folder, long bytes, int changesBefore) {
+  public synchronized boolean scanned(int folder, long bytes, int changesBefore) {
     if (committing[folder] > 0 || changes[folder] != changesBefore) {
       return false;
     }

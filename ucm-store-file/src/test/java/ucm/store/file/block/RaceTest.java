@@ -56,9 +56,12 @@ final class RaceTest {
   private final CountDownLatch released = new CountDownLatch(1);
   private TestStores stores;
 
-  private LocalFileStore opened(Map<String, Object> settings) {
+  /** Its scan has ended: it asks for sizes as well. */
+  private LocalFileStore opened(Map<String, Object> settings) throws InterruptedException {
     stores = new TestStores(directory, LAYOUT);
-    return stores.open(files, clock, settings);
+    LocalFileStore store = stores.open(files, clock, settings);
+    store.awaitScan();
+    return store;
   }
 
   @AfterEach

@@ -261,10 +261,10 @@ final class CollectorTest {
       LocalFileStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
       store.collector().awaitFirstRound();
       store.collector().makeRound();
-      int before = files.count(FaultyFiles.Call.STAT);
+      int before = files.count(FaultyFiles.Call.SIZE);
       store.collector().makeRound();
-      int folders = files.count(FaultyFiles.Call.STAT) - before;
-      assertThat(folders).as("no files").isLessThan(BLOCKS);
+      int sizes = files.count(FaultyFiles.Call.SIZE) - before;
+      assertThat(sizes).as("of no files").isLessThan(BLOCKS);
     }
   }
 

@@ -41,9 +41,12 @@ final class RivalWritersTest {
   private final FaultyFiles files = new FaultyFiles();
   private TestStores stores;
 
-  private LocalFileStore opened(Map<String, Object> settings) {
+  /** Its scan has ended: it asks for sizes as well. */
+  private LocalFileStore opened(Map<String, Object> settings) throws InterruptedException {
     stores = new TestStores(directory, LAYOUT);
-    return stores.open(files, clock, settings);
+    LocalFileStore store = stores.open(files, clock, settings);
+    store.awaitScan();
+    return store;
   }
 
   @AfterEach

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -32,6 +33,8 @@ import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
+import ucm.store.file.format.BlockFooter;
+import ucm.store.file.format.Folder;
 import ucm.testkit.BlockBytes;
 
 /** What a store knows without asking the disk, and how it learns that this is no longer so. */
@@ -39,6 +42,8 @@ final class KnownBlocksTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
   private static final Map<String, Object> EXCLUSIVE = Map.of("lookup_mode", "exclusive");
+
+  private static final long FILE_BYTES = Folder.inUnits(new BlockFooter(LAYOUT).fileSize());
 
   @TempDir private Path directory;
 
@@ -277,6 +282,21 @@ final class KnownBlocksTest {
     assertThat(store.lookup(unknown)).isEqualTo(first(0));
     assertThat(files.count(Call.SIZE)).isEqualTo(asked);
     assertThat(stores.metrics.count("local_index_scanned_files")).isEqualTo(40);
+  }
+
+  @Test
+  void knowsBlocksAndSpaceByOneLookAtEachFile() throws Exception {
+    Map<String, Object> settings = new HashMap<>(EXCLUSIVE);
+    settings.put("data_dir_shard_bytes", 0);
+    stores.dump(stores.open(settings), ids).requireOk();
+    settings.put("local_capacity_gb", 1);
+    settings.put("local_gc_check_interval_sec", 86_400);
+    LocalFileStore store = open(settings);
+    store.awaitScan();
+    assertThat(stores.metrics.gauge("local_index_complete")).isEqualTo(1);
+    assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(40);
+    assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(40.0 * FILE_BYTES);
+    assertThat(files.count(Call.SIZE) + files.count(Call.STAT)).isBetween(40, 60);
   }
 
   private static void await(CountDownLatch latch) {
