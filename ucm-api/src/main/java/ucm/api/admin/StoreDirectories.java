@@ -3,6 +3,7 @@ package ucm.api.admin;
 import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
@@ -85,7 +86,31 @@ public interface StoreDirectories {
    *     neither, the configured rules decide ({@link #hasOwnLimit})
    * @param dryRun whether to find out only
    */
-  record CollectPlan(@Nullable Long keepBytes, @Nullable Double keepShare, boolean dryRun) {}
+  record CollectPlan(@Nullable Long keepBytes, @Nullable Double keepShare, boolean dryRun) {
+
+    /**
+     * Says how much may stay of what is used.
+     *
+     * @param configured the configured rules; null when there are none
+     * @param key what they would be configured by
+     * @throws StoreException when nothing says it
+     */
+    public LongUnaryOperator target(@Nullable LongUnaryOperator configured, String key) {
+      Long bytes = keepBytes;
+      Double share = keepShare;
+      if (bytes != null) {
+        return used -> bytes;
+      }
+      if (share != null) {
+        return used -> (long) (share * used);
+      }
+      if (configured == null) {
+        throw new StoreException(
+            "how much may stay is not said, as " + key + " is 0: name an amount");
+      }
+      return configured;
+    }
+  }
 
   /**
    * What was removed, or would have been.

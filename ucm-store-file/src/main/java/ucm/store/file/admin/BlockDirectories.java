@@ -142,19 +142,7 @@ public record BlockDirectories(
     int threads = Math.max(1, gc.concurrency() / roots.size());
     DirectoryCollect collect =
         new DirectoryCollect(kind, files, found(), threads, plan.dryRun(), observer);
-    Long keepBytes = plan.keepBytes();
-    Double keepShare = plan.keepShare();
-    if (keepBytes != null) {
-      return collect.run(used -> keepBytes);
-    }
-    if (keepShare != null) {
-      return collect.run(used -> (long) (keepShare * used));
-    }
-    if (!hasOwnLimit()) {
-      throw new StoreException(
-          "how much may stay is not said, as " + kind.key("capacity_gb") + " is 0: name an amount");
-    }
-    return collect.run(this::keep);
+    return collect.run(plan.target(hasOwnLimit() ? this::keep : null, kind.key("capacity_gb")));
   }
 
   /** What the engines' collector would keep. */

@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.LongUnaryOperator;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -291,14 +292,16 @@ public record BucketDirectories(
 
   @Override
   public CollectResult collect(CollectPlan plan, Observer observer) {
-    return in(bucket -> collect(bucket, plan, observer));
+    LongUnaryOperator target = plan.target(hasOwnLimit() ? this::keep : null, "s3_capacity_gb");
+    return in(bucket -> collect(bucket, plan.dryRun(), target, observer));
   }
 
-  private CollectResult collect(BucketBlocks bucket, CollectPlan plan, Observer observer) {
+  private CollectResult collect(
+      BucketBlocks bucket, boolean isDry, LongUnaryOperator keep, Observer observer) {
     List<BlockObject> blocks = new ArrayList<>(listing(bucket, observer).blocks());
     blocks.sort(Comparator.comparing(block -> block.entry().modified()));
     long used = blocks.stream().mapToLong(block -> block.entry().size()).sum();
-    long target = target(plan, used);
+    long target = keep.applyAsLong(used);
     long excess = used - target;
     long bytes = 0;
     int removed = 0;
@@ -309,7 +312,7 @@ public record BucketDirectories(
         keys.add(block.entry().key());
         bytes += block.entry().size();
       }
-      if (!plan.dryRun()) {
+      if (!isDry) {
         bucket.bucket().remove(prefix, keys);
       }
       observer.at(bytes, excess);
@@ -317,19 +320,8 @@ public record BucketDirectories(
     return new CollectResult(used, target, removed, bytes, 0, !observer.isStopped());
   }
 
-  private long target(CollectPlan plan, long used) {
-    Long keepBytes = plan.keepBytes();
-    if (keepBytes != null) {
-      return keepBytes;
-    }
-    Double keepShare = plan.keepShare();
-    if (keepShare != null) {
-      return (long) (keepShare * used);
-    }
-    if (!hasOwnLimit()) {
-      throw new StoreException(
-          "how much may stay is not said, as s3_capacity_gb is 0: name an amount");
-    }
+  /** What the engines' collector would keep. */
+  private long keep(long used) {
     return used > capacity ? BucketCollector.target(capacity) : used;
   }
 
