@@ -11,87 +11,10 @@ import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 import ucm.store.file.format.BlockPaths;
 
+/** What look-ups on a disk come to seldom, or in one order of many: see {@link DiskLookupTest} for the others. */
 final class LookupBatchTest {
 
   private static final BlockPaths ONE = new BlockPaths("Local", List.of("a"), 3);
-  private static final BlockPaths TWO = new BlockPaths("Local", List.of("a", "b"), 3);
-
-  @Test
-  void endsWithItsLastAnswerThoughOthersWereNotAskedFor() throws Exception {
-    LookupBatch batch = batch(200, 3, 31, 64);
-    assertThat(take(batch)).containsExactly(3, 31, 64);
-    assertThat(batch.hasMore(0)).isFalse();
-    batch.answer(64, true);
-    batch.answer(31, true);
-    batch.answer(5, true);
-    assertThat(batch.await(0)).as("the first is still looked up").isFalse();
-    batch.answer(3, false);
-    assertThat(batch.await(0)).isTrue();
-    assertThat(batch.isAnswered()).isTrue();
-    assertThat(batch.present()).as("5 was not asked for").hasToString("{31, 64}");
-  }
-
-  @Test
-  void countsTheFirstAnswer() {
-    LookupBatch batch = batch(2, 0, 1);
-    batch.answer(0, true);
-    batch.answer(0, false);
-    batch.answer(1, false);
-    batch.answer(1, true);
-    assertThat(batch.present()).hasToString("{0}");
-  }
-
-  @Test
-  void handsOutTheBlocksOfEachDirectory() {
-    BlockIds ids = ids(100);
-    BitSet all = new BitSet();
-    all.set(0, 100);
-    LookupBatch batch = new LookupBatch(TWO, ids, all, false);
-    for (int directory = 0; directory < 2; directory++) {
-      List<Integer> expected = new ArrayList<>();
-      for (int i = 0; i < 100; i++) {
-        if (TWO.directoryOf(ids.high(i), ids.low(i)) == directory) {
-          expected.add(i);
-        }
-      }
-      List<Integer> taken = new ArrayList<>();
-      for (int i = batch.take(directory); i >= 0; i = batch.take(directory)) {
-        taken.add(i);
-      }
-      assertThat(taken).isEqualTo(expected);
-    }
-  }
-
-  @Test
-  void beginsWithNothingAfterAMiss() throws Exception {
-    LookupBatch batch = prefix(70);
-    for (int i = 0; i < 35; i++) {
-      assertThat(batch.take(0)).isEqualTo(i);
-    }
-    batch.answer(34, true);
-    batch.answer(33, false);
-    assertThat(batch.hasMore(0)).isFalse();
-    assertThat(batch.take(0)).isEqualTo(-1);
-    assertThat(batch.await(0)).as("those before it are looked up").isFalse();
-    for (int i = 0; i < 33; i++) {
-      batch.answer(i, true);
-    }
-    assertThat(batch.await(0)).isTrue();
-    assertThat(batch.isAnswered()).isTrue();
-    assertThat(firstAbsent(batch)).isEqualTo(33);
-  }
-
-  @Test
-  void takesForAbsentWhatHasNoAnswer() throws Exception {
-    LookupBatch batch = prefix(3);
-    batch.answer(batch.take(0), true);
-    batch.take(0);
-    batch.stop();
-    assertThat(batch.await(0)).isTrue();
-    assertThat(batch.isAnswered()).isFalse();
-    assertThat(batch.take(0)).as("it is over").isEqualTo(-1);
-    assertThat(firstAbsent(batch)).isEqualTo(1);
-  }
 
   @Test
   void givesUpWhatIsHidden() throws Exception {
