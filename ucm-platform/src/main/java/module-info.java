@@ -54,9 +54,11 @@ module ucm.platform {
       ucm.store.fake,
       ucm.store.file;
   exports ucm.platform.thread to
+      ucm.cli,
       ucm.store.cache,
       ucm.store.ds3fs,
       ucm.store.file,
       ucm.store.nfs,
-      ucm.store.posix;
+      ucm.store.posix,
+      ucm.store.s3;
 }

@@ -10,6 +10,7 @@ module ucm.store.s3 {
   requires org.slf4j;
   requires software.amazon.awssdk.crt;
   requires ucm.api;
+  requires ucm.platform;
   requires ucm.store.file;
 
   provides ucm.api.admin.HealthCheck with

@@ -8,12 +8,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Stream;
@@ -22,7 +17,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import ucm.api.StoreException;
 import ucm.api.admin.ReadRateLimit;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Observer;
@@ -35,6 +29,8 @@ import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.lite.trace.FileFault;
+import ucm.platform.thread.OwnThreads;
+import ucm.platform.thread.WorkThreads;
 
 /** {@code ucm store copy}: blocks of a folder or a bucket into another. */
 @Command(
@@ -145,17 +141,18 @@ final class StoreCopyCommand extends JsonCommand {
       // After Ctrl-C what is being written is written to its end, and nothing more is begun.
       AutoCloseable _ =
           cleanup.add(() -> writes.writeLock().tryLock(LAST_WRITES_SECONDS, TimeUnit.SECONDS));
-      AtomicInteger next = new AtomicInteger();
-      each(
-          () -> {
-            int at = next.getAndIncrement();
-            while (at < blocks.size() && !work.isStopped()) {
-              copy(blocks.get(at), reader, writer, limit, work);
-              tell(work, blocks.size());
-              at = next.getAndIncrement();
-            }
-          },
-          () -> next.set(blocks.size()));
+      try (WorkThreads pool = new WorkThreads(new OwnThreads("ucm-copy-", (_, _) -> {}), threads)) {
+        for (int i = 0; i < blocks.size() && !work.isStopped(); i++) {
+          StoredBlock block = blocks.get(i);
+          pool.submit(
+              () -> {
+                if (!work.isStopped()) {
+                  copy(block, reader, writer, limit, work);
+                  tell(work, blocks.size());
+                }
+              });
+        }
+      }
     }
     return !work.isStopped();
   }
@@ -171,31 +168,6 @@ final class StoreCopyCommand extends JsonCommand {
         return work.isStopped();
       }
     };
-  }
-
-  private void each(Runnable part, Runnable stop) {
-    ExecutorService pool =
-        Executors.newFixedThreadPool(
-            threads, Thread.ofPlatform().daemon().name("ucm-copy-", 0).factory());
-    try {
-      List<Future<?>> parts = new ArrayList<>();
-      for (int i = 0; i < threads; i++) {
-        parts.add(pool.submit(part));
-      }
-      for (Future<?> each : parts) {
-        each.get();
-      }
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof RuntimeException fault) {
-        throw fault;
-      }
-      throw new StoreException("the copy broke: " + e.getCause(), e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    } finally {
-      stop.run();
-      pool.close();
-    }
   }
 
   private void copy(

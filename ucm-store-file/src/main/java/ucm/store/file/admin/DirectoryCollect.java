@@ -25,7 +25,6 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Coldest;
 import ucm.store.file.eviction.Coldest.Block;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FileTasks;
 import ucm.store.file.format.Folder;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
@@ -166,7 +165,7 @@ final class DirectoryCollect {
 
   private void removeColdest(long wanted) {
     Coldest cold = new Coldest(wanted, TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()));
-    FileTasks.forEach(kind, threads, folders, folder -> cold.show(files, folder, () -> {}));
+    Folder.forEach(kind, threads, folders, folder -> cold.show(files, folder, () -> {}));
     for (Block block : cold.coldestFirst()) {
       if (!observer.isStopped() && remove(block)) {
         removedBlocks++;

@@ -7,9 +7,9 @@ import ucm.api.admin.StoreDirectories.Observer;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
+import ucm.platform.thread.WorkThreads;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.format.FileTasks;
 
 /**
  * Goes through the folders of found directories, one directory after the other, and inspects each file.
@@ -43,7 +43,7 @@ record DirectoryWalk(StoreKind kind, FileOperations files, int threads, Observer
    * @param role names the threads
    */
   void run(String role, FoundDirectory directory, Visitor visitor) {
-    try (FileTasks tasks = new FileTasks(kind, role, threads)) {
+    try (WorkThreads tasks = new WorkThreads(kind.threads(role), threads)) {
       for (String folder : directory.folders()) {
         try {
           files.forEachName(

@@ -18,7 +18,6 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.format.FileTasks;
 import ucm.store.file.format.Folder;
 import ucm.store.file.space.UsedSpace;
 import ucm.store.file.volume.Volume;
@@ -118,7 +117,7 @@ public final class BlockScan {
 
     boolean run() {
       List<Folder> folders = paths.folders(files.operations, volume.number);
-      FileTasks.forEach(kind, threads, folders, this::scan);
+      Folder.forEach(kind, threads, folders, this::scan);
       tellBare();
       if (!goesOn() || failed.get()) {
         return false;

@@ -29,7 +29,6 @@ import ucm.store.file.block.BlockScan;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.Coldest.Block;
-import ucm.store.file.format.FileTasks;
 import ucm.store.file.format.Folder;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.DeadWriters;
@@ -328,7 +327,7 @@ public final class Collector implements AutoCloseable {
     Coldest cold = new Coldest(wanted, uses.wallNanos());
     List<Folder> folders = files.paths.folders(files.operations, volume.number);
     folders.removeIf(folder -> !files.paths.holdsBlocks(folder));
-    FileTasks.forEach(
+    Folder.forEach(
         kind,
         threads,
         folders,

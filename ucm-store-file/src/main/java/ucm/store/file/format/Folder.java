@@ -1,11 +1,15 @@
 package ucm.store.file.format;
 
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.NativePath;
+import ucm.platform.thread.WorkThreads;
+import ucm.store.file.config.StoreKind;
 
 /**
  * A folder that holds bytes of a store: blocks, or its quarantine.
@@ -28,6 +32,27 @@ public record Folder(int directory, int slot, String path) {
 
   // What ext4, XFS and tmpfs allocate at least, and a multiple of.
   private static final int UNIT_BYTES = 4096;
+  // Fewer folders than this are not worth a thread.
+  private static final int FOLDERS_PER_THREAD = 64;
+
+  /**
+   * Shows each of some folders to an action, in any order, and returns when all are done. More than one thread pays
+   * where a call waits for a file server; small trees get one.
+   *
+   * @param most threads beside the caller's
+   * @throws RuntimeException the first that the action threw; then it is shown nothing more
+   */
+  public static void forEach(
+      StoreKind kind, int most, List<Folder> folders, Consumer<Folder> action) {
+    int threads = Math.min(most, folders.size() / FOLDERS_PER_THREAD);
+    if (threads == 0) {
+      folders.forEach(action);
+      return;
+    }
+    try (WorkThreads walk = new WorkThreads(kind.threads("walk"), threads)) {
+      folders.forEach(folder -> walk.submit(() -> action.accept(folder)));
+    }
+  }
 
   /** Space that a file takes, from its size: whole units of 4 KiB. */
   public static long inUnits(long size) {

@@ -205,7 +205,7 @@ final class DirectoryAdoptTest {
         };
     assertThatThrownBy(() -> StoredTree.directories(SAID, directory).adopt(PLAN, broken, NO_DAMAGE))
         .isInstanceOf(StoreException.class)
-        .hasMessageContaining("the work on the files broke")
+        .hasMessageContaining("the work broke")
         .hasMessageContaining("Java heap space");
   }
 }

@@ -10,11 +10,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -31,6 +26,8 @@ import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
 import ucm.api.admin.WholeBlocks;
+import ucm.platform.thread.OwnThreads;
+import ucm.platform.thread.WorkThreads;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.admin.BucketBlocks.BlockObject;
@@ -90,36 +87,17 @@ public record BucketDirectories(
   /** Does some work on each of the blocks, by several threads, until it is stopped; the first fault ends it. */
   private static void each(
       List<BlockObject> blocks, int threads, Observer observer, Consumer<BlockObject> work) {
-    AtomicInteger next = new AtomicInteger();
-    ExecutorService pool =
-        Executors.newFixedThreadPool(
-            threads, Thread.ofPlatform().daemon().name("ucm-s3-admin-", 0).factory());
-    try {
-      List<Future<?>> parts = new ArrayList<>();
-      for (int i = 0; i < threads; i++) {
-        parts.add(
-            pool.submit(
-                () -> {
-                  int at = next.getAndIncrement();
-                  while (at < blocks.size() && !observer.isStopped()) {
-                    work.accept(blocks.get(at));
-                    at = next.getAndIncrement();
-                  }
-                }));
+    try (WorkThreads pool =
+        new WorkThreads(new OwnThreads("ucm-s3-admin-", (_, _) -> {}), threads)) {
+      for (int i = 0; i < blocks.size() && !observer.isStopped(); i++) {
+        BlockObject block = blocks.get(i);
+        pool.submit(
+            () -> {
+              if (!observer.isStopped()) {
+                work.accept(block);
+              }
+            });
       }
-      for (Future<?> part : parts) {
-        part.get();
-      }
-    } catch (ExecutionException e) {
-      next.set(blocks.size());
-      if (e.getCause() instanceof RuntimeException fault) {
-        throw fault;
-      }
-      throw new StoreException("the work on the bucket broke: " + e.getCause(), e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    } finally {
-      pool.close();
     }
   }
 
