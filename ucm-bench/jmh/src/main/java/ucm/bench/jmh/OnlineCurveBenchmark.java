@@ -11,11 +11,14 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
-import ucm.lite.curve.OnlineCurve;
+import ucm.lite.curve.AnalysisOptions;
+import ucm.lite.curve.Sampling;
+import ucm.lite.curve.TraceAnalysis;
+import ucm.lite.curve.TraceAnalyzer;
 import ucm.lite.trace.TraceRequest;
 
 /**
- * What the live curve of lite mode costs a request: nanoseconds for one {@link OnlineCurve#add}, over
+ * What the live curve of lite mode costs a request: nanoseconds for one {@link TraceAnalyzer#request}, over
  * a trace again and again, with the sample that lite mode keeps.
  */
 @State(Scope.Benchmark)
@@ -28,19 +31,20 @@ public class OnlineCurveBenchmark {
   private static final int SAMPLED_BLOCKS = 8192;
 
   private final List<TraceRequest> requests = TraceInput.read();
-  private final OnlineCurve curve = new OnlineCurve(SAMPLED_BLOCKS);
+  private final TraceAnalyzer curve =
+      new TraceAnalyzer(AnalysisOptions.DEFAULT.sampledOnly(Sampling.fixedSize(SAMPLED_BLOCKS)));
   private int next;
 
   /** One request. */
   @Benchmark
   public void add() {
-    curve.add(requests.get(next));
+    curve.request(requests.get(next));
     next = (next + 1) % requests.size();
   }
 
   /** What is published every five seconds, while requests wait. */
   @Benchmark
-  public OnlineCurve.Snapshot snapshot() {
-    return curve.snapshot();
+  public TraceAnalysis snapshot() {
+    return curve.finish();
   }
 }

@@ -20,8 +20,12 @@ import tools.jackson.core.ObjectWriteContext;
 import tools.jackson.core.json.JsonFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
+import ucm.lite.curve.AnalysisOptions;
 import ucm.lite.curve.LruCurve;
-import ucm.lite.curve.OnlineCurve;
+import ucm.lite.curve.Sampling;
+import ucm.lite.curve.TraceAnalysis;
+import ucm.lite.curve.TraceAnalyzer;
+import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.connector.engine.EngineSpec;
 
@@ -57,13 +61,15 @@ public final class LiteMonitor implements AutoCloseable {
   private final long pid = ProcessHandle.current().pid();
   private final Path folder;
   private final String wanted;
-  private final OnlineCurve online = new OnlineCurve(SAMPLED_BLOCKS);
+  // Guarded by itself; of about 100 bytes a sampled block, and 200 KB.
+  private final TraceAnalyzer online =
+      new TraceAnalyzer(AnalysisOptions.DEFAULT.sampledOnly(Sampling.fixedSize(SAMPLED_BLOCKS)));
   private final ConnectorFaults faults;
   private final ScheduledThreadPoolExecutor publisher;
   // Of the publisher's thread.
   private @Nullable WriterName name;
   private volatile HitStatistics statistics = HitStatistics.NONE;
-  private volatile OnlineCurve.Snapshot shown = online.snapshot();
+  private volatile TraceAnalysis shown = online.finish();
 
   /**
    * Starts the publisher.
@@ -101,28 +107,31 @@ public final class LiteMonitor implements AutoCloseable {
         "Those of them that were on the device already.",
         () -> (double) statistics.hbmBlocks());
     metrics.gauge("lite_block_tokens", "Tokens of a block.", () -> blockTokens);
-    metrics.gauge("lite_requests", "Requests counted in lite mode.", () -> shown.requests());
     metrics.gauge(
-        "lite_unique_blocks", "Distinct blocks of prompts, estimated.", () -> shown.uniqueBlocks());
+        "lite_requests", "Requests counted in lite mode.", () -> shown.summary().requests());
+    metrics.gauge(
+        "lite_unique_blocks",
+        "Distinct blocks of prompts, estimated.",
+        () -> shown.summary().uniqueBlocks());
     metrics.gauge(
         "lite_sample_rate",
         "Share of the blocks that the curve is estimated from.",
-        () -> shown.curve().sampleRate());
+        () -> curve(shown).sampleRate());
     metrics.gauge(
         "lite_knee_tokens",
         "Capacity of an LRU cache from which on more of it brings less than its share.",
-        () -> (double) shown.curve().kneeCapacity() * blockTokens);
+        () -> (double) curve(shown).kneeCapacity() * blockTokens);
     metrics.gauge(
         "lite_ideal_hit_rate",
         "Share of input tokens that a cache of any size would have hit.",
-        () -> shown.hitRate(LruCurve.UNBOUNDED));
+        () -> hitRate(shown, LruCurve.UNBOUNDED));
     for (long tokens : CAPACITIES) {
       long millions = tokens / MILLION;
       metrics.gauge(
           "lite_lru_hit_rate_" + millions + "m_tokens",
           "Share of input tokens that an LRU cache of %s million tokens would have hit."
               .formatted(millions),
-          () -> shown.hitRate(tokens / blockTokens));
+          () -> hitRate(shown, tokens / blockTokens));
     }
   }
 
@@ -136,18 +145,23 @@ public final class LiteMonitor implements AutoCloseable {
     ByteBuffer.wrap(ids.toBytes()).asLongBuffer().get(packed);
     // First: who publishes between the two sees by the curve that a request is still to come.
     statistics = soFar;
-    online.add(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
+    synchronized (online) {
+      online.request(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
+    }
   }
 
   private void publishWhatIsNew() {
-    if (statistics.requests() != shown.requests()) {
+    if (statistics.requests() != shown.summary().requests()) {
       publish(/* running= */ true);
     }
   }
 
   private void publish(boolean running) {
     // Before the statistics, which are those of its last request or of a later one.
-    OnlineCurve.Snapshot now = online.snapshot();
+    TraceAnalysis now;
+    synchronized (online) {
+      now = online.finish();
+    }
     shown = now;
     try {
       write(text(now, statistics, running));
@@ -170,7 +184,17 @@ public final class LiteMonitor implements AutoCloseable {
     Files.move(part, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
   }
 
-  private String text(OnlineCurve.Snapshot now, HitStatistics hits, boolean running) {
+  /** Roots are touched last in it, as the distances are then estimated without bias. */
+  private static LruCurve curve(TraceAnalysis of) {
+    return of.lru(TouchOrder.ROOT_LAST);
+  }
+
+  /** The share of input tokens that a cache of so many blocks would have hit, 0 to 1. */
+  private static double hitRate(TraceAnalysis of, long capacityBlocks) {
+    return Math.min(1, of.summary().tokenHitRate(curve(of).hitTokens(capacityBlocks)));
+  }
+
+  private String text(TraceAnalysis now, HitStatistics hits, boolean running) {
     StringWriter text = new StringWriter();
     try (JsonGenerator to = json.createGenerator(ObjectWriteContext.empty(), text)) {
       to.writeStartObject();
@@ -186,16 +210,16 @@ public final class LiteMonitor implements AutoCloseable {
       to.writeNumberProperty("hbm_blocks", hits.hbmBlocks());
       to.writeNumberProperty("external_blocks", hits.externalBlocks());
       to.writeNumberProperty("external_hit_rate", hits.externalHitRate());
-      to.writeNumberProperty("input_tokens", now.inputTokens());
-      to.writeNumberProperty("unique_blocks", now.uniqueBlocks());
-      to.writeNumberProperty("sample_rate", now.curve().sampleRate());
-      to.writeNumberProperty("ideal_token_hit_rate", now.hitRate(LruCurve.UNBOUNDED));
-      to.writeNumberProperty("knee_tokens", now.curve().kneeCapacity() * blockTokens);
+      to.writeNumberProperty("input_tokens", now.summary().inputTokens());
+      to.writeNumberProperty("unique_blocks", now.summary().uniqueBlocks());
+      to.writeNumberProperty("sample_rate", curve(now).sampleRate());
+      to.writeNumberProperty("ideal_token_hit_rate", hitRate(now, LruCurve.UNBOUNDED));
+      to.writeNumberProperty("knee_tokens", curve(now).kneeCapacity() * blockTokens);
       to.writeArrayPropertyStart("lru");
       for (long tokens : CAPACITIES) {
         to.writeStartObject();
         to.writeNumberProperty("capacity_tokens", tokens);
-        to.writeNumberProperty("token_hit_rate", now.hitRate(tokens / blockTokens));
+        to.writeNumberProperty("token_hit_rate", hitRate(now, tokens / blockTokens));
         to.writeEndObject();
       }
       to.writeEndArray();
