@@ -31,8 +31,8 @@ import ucm.api.admin.StoreDirectories.CollectResult;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.admin.StoreDirectories.VerifyResult;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.CollectorProcess;
 import ucm.store.file.fixture.EngineProcess;
+import ucm.store.file.fixture.NeighbourProcess;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.store.file.fixture.TestStores;
@@ -110,9 +110,9 @@ final class DirectoriesCollectTest {
 
   @Test
   void sparesALivingWriterClearsUpAfterADeadOneAndRespectsTheLease() throws Exception {
-    Process process = CollectorProcess.start(directory);
-    try (BufferedReader lines = process.inputReader()) {
-      assertThat(lines.readLine()).isEqualTo("true");
+    try (NeighbourProcess process = new NeighbourProcess(directory, 100)) {
+      assertThat(process.ask("begin 77 1")).isEqualTo("begun");
+      assertThat(process.ask("round")).startsWith("true ");
       tree.fill(13, 8);
       DirectorySummary living = tree.summary();
       assertThat(living.livingTempFiles()).isEqualTo(1);
@@ -124,8 +124,7 @@ final class DirectoriesCollectTest {
           .isInstanceOf(StoreException.class)
           .hasMessageContaining("process " + process.pid());
       assertThat(tree.names()).hasSize(8);
-      process.destroyForcibly();
-      assertThat(process.waitFor()).isEqualTo(137);
+      process.kill();
       assertThat(tree.summary().deadTempFiles()).isEqualTo(1);
       assertThat(tree.summary().collector()).isEqualTo("none");
       // One whose lease is gone as well.
@@ -147,8 +146,6 @@ final class DirectoriesCollectTest {
       assertThat(orphan).doesNotExist();
       assertThat(unknown).exists();
       assertThat(directory.resolve(".writers")).isEmptyDirectory();
-    } finally {
-      process.destroyForcibly();
     }
   }
 

@@ -37,7 +37,7 @@ import ucm.api.admin.StoredLayout;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.Errno;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.FailingFiles;
+import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.testkit.BlockBytes;
@@ -228,13 +228,13 @@ final class DirectoriesTest {
   @Test
   void saysWhatCannotBeRead() throws Exception {
     BlockIds ids = tree.fill(9, 10);
-    FailingFiles files = new FailingFiles();
+    FaultyFiles files = new FaultyFiles();
     files.fail(tree.file(ids, 2).getParent(), Errno.EACCES, "openUnnoticed"::equals);
     files.fail(tree.file(ids, 3).getParent(), Errno.EACCES, "forEachName"::equals);
     StoreDirectories failing =
         BlockDirectories.of(
             LocalFileStore.KIND,
-            files.operations(),
+            files,
             UnaryOperator.identity(),
             StoreConfig.of(Map.of("storage_backends", directory.toString())));
     List<Damage> damages = new ArrayList<>();

@@ -4,14 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static ucm.store.file.fixture.SmallSpace.LAYOUT;
 import static ucm.store.file.fixture.SmallSpace.capacity;
 
-import java.io.BufferedReader;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.CollectorProcess;
+import ucm.store.file.fixture.NeighbourProcess;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
@@ -62,24 +61,21 @@ final class CollectorLeaseTest {
 
   @Test
   void takesOverFromAProcessThatIsKilledAndRemovesWhatItLeft() throws Exception {
-    Process process = CollectorProcess.start(directory);
-    try (BufferedReader lines = process.inputReader();
+    try (NeighbourProcess process = new NeighbourProcess(directory, 100);
         TestStores stores = new TestStores(directory, LAYOUT)) {
-      assertThat(lines.readLine()).isEqualTo("true");
+      assertThat(process.ask("begin 77 1")).isEqualTo("begun");
+      assertThat(process.ask("round")).startsWith("true ");
       LocalFileStore store = stores.open(capacity(100, Map.of()));
       store.awaitSweep();
       store.collector().makeRound();
       assertThat(store.collector().holdsLease()).isFalse();
       assertThat(stores.temps()).as("of the living writer").hasSize(1);
-      process.destroyForcibly();
-      assertThat(process.waitFor()).isEqualTo(137);
+      process.kill();
       store.collector().makeRound();
       assertThat(store.collector().holdsLease()).isTrue();
       assertThat(stores.temps()).isEmpty();
       assertThat(stores.metrics.count("local_orphan_files")).isEqualTo(1);
       assertThat(stores.in(".writers")).isEmpty();
-    } finally {
-      process.destroyForcibly();
     }
   }
 }

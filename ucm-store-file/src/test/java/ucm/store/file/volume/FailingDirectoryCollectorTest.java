@@ -20,7 +20,7 @@ import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.FailingFiles;
+import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
@@ -37,7 +37,7 @@ final class FailingDirectoryCollectorTest {
 
   @TempDir private Path parent;
 
-  private final FailingFiles files = new FailingFiles();
+  private final FaultyFiles files = new FaultyFiles();
   private final ManualClock clock = new ManualClock();
   private final BlockIds ids = BlockBytes.ids(90, BLOCKS);
   private Path failing;
@@ -75,7 +75,7 @@ final class FailingDirectoryCollectorTest {
 
   /** A store that has done what it does when it opens. */
   private LocalFileStore opened(TestStores stores, Map<String, Object> settings) throws Exception {
-    LocalFileStore store = stores.open(files.operations(), clock, settings);
+    LocalFileStore store = stores.open(files, clock, settings);
     store.awaitScan();
     store.awaitSweep();
     store.collector().awaitFirstRound();
@@ -102,7 +102,7 @@ final class FailingDirectoryCollectorTest {
       fill();
       int there = blocks(failing);
       // Whatever touched the directory now would never come back.
-      try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
+      try (FaultyFiles.Hang _ = files.hang(failing, call -> true)) {
         store.collector().makeRound();
         assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
         assertThat(blocks(failing)).isEqualTo(there);
@@ -121,7 +121,7 @@ final class FailingDirectoryCollectorTest {
   void collectsTheOtherDirectoryWhileOneHangsInTheMiddle(String call) throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = opened(stores, settings(32));
-      try (FailingFiles.Hang hang = files.hang(failing, call::equals)) {
+      try (FaultyFiles.Hang hang = files.hang(failing, call::equals)) {
         fill();
         Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
         hang.awaitHeld(1);
@@ -153,7 +153,7 @@ final class FailingDirectoryCollectorTest {
   void doesNotWaitForADirectoryWhoseBreakerOpensMeanwhile() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = opened(stores, settings(32));
-      try (FailingFiles.Hang hang = files.hang(failing, "stat"::equals)) {
+      try (FaultyFiles.Hang hang = files.hang(failing, "stat"::equals)) {
         fill();
         Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
         hang.awaitHeld(1);
@@ -170,7 +170,7 @@ final class FailingDirectoryCollectorTest {
     settings.put("timeout_ms", 200);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = opened(stores, settings);
-      try (FailingFiles.Hang hang = files.hang(failing, "stat"::equals)) {
+      try (FaultyFiles.Hang hang = files.hang(failing, "stat"::equals)) {
         fill();
         Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
         hang.awaitHeld(1);
@@ -193,7 +193,7 @@ final class FailingDirectoryCollectorTest {
     Map<String, Object> settings = settings(100 * BLOCKS);
     settings.put("store_health.failure_threshold", 1);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = stores.open(files.operations(), clock, settings);
+      LocalFileStore store = stores.open(files, clock, settings);
       store.awaitScan();
       store.awaitSweep();
       assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);

@@ -23,7 +23,7 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.platform.libc.Errno;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.FailingFiles;
+import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.store.file.format.BlockPaths;
@@ -44,7 +44,7 @@ final class HealthTest {
 
   @TempDir private Path parent;
 
-  private final FailingFiles files = new FailingFiles();
+  private final FaultyFiles files = new FaultyFiles();
   private final ManualClock clock = new ManualClock();
   private final Map<String, Object> settings = new HashMap<>();
   private Path failing;
@@ -69,7 +69,7 @@ final class HealthTest {
 
   /** A store that has done what it does when it opens. */
   private LocalFileStore open(TestStores stores) throws InterruptedException {
-    LocalFileStore store = stores.open(files.operations(), clock, settings);
+    LocalFileStore store = stores.open(files, clock, settings);
     store.awaitScan();
     store.awaitSweep();
     return store;
@@ -93,7 +93,7 @@ final class HealthTest {
       assertThat(stores.metrics.gauge("local_health_state_1")).isZero();
 
       // Whatever touched the directory now would never come back.
-      try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
+      try (FaultyFiles.Hang _ = files.hang(failing, call -> true)) {
         assertThat(store.lookup(failingIds).isEmpty()).isTrue();
         assertThat(store.lookupPrefix(failingIds)).isEqualTo(-1);
         assertThat(store.durable(failingIds).isEmpty()).isTrue();
@@ -136,7 +136,7 @@ final class HealthTest {
       assertThat(store.volumes().get(FAILING).probe()).isTrue();
       assertThat(stores.metrics.count("local_health_probe_failures")).isEqualTo(1);
       assertThat(store.lookupPrefix(failingIds)).as("the probe failed as well").isEqualTo(-1);
-      try (FailingFiles.Hang hang = files.hang(failing, "syncData"::equals)) {
+      try (FaultyFiles.Hang hang = files.hang(failing, "syncData"::equals)) {
         Thread prober = Thread.ofPlatform().start(() -> store.volumes().get(FAILING).probe());
         hang.awaitHeld(1);
         assertThat(stores.metrics.gauge("local_health_state")).as("half-open").isEqualTo(1);
@@ -162,7 +162,7 @@ final class HealthTest {
       LocalFileStore store = open(stores);
       stores.dump(store, failingIds).requireOk();
       stores.dump(store, healthyIds).requireOk();
-      try (FailingFiles.Hang hang = files.hang(failing, "readAt"::equals)) {
+      try (FaultyFiles.Hang hang = files.hang(failing, "readAt"::equals)) {
         List<Task> held = List.of(load(store, failingIds, 0), load(store, failingIds, 1));
         hang.awaitHeld(2);
         Task waiting = load(store, failingIds, 2);
@@ -195,27 +195,6 @@ final class HealthTest {
   }
 
   @Test
-  void takesALookUpThatHangsForAFailure() throws Exception {
-    settings.put("store_health.failure_threshold", 1);
-    settings.put("local_index_max_blocks", 0);
-    try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      stores.dumpByAnother(settings, failingIds);
-      LocalFileStore store = open(stores);
-      try (FailingFiles.Hang hang = files.hang(failing, "size"::equals)) {
-        Thread asking = Thread.ofPlatform().start(() -> store.lookup(failingIds));
-        hang.awaitHeld(1);
-        store.volumes().findLateOperations();
-        clock.advance(CHECK_TIMEOUT);
-        store.volumes().findLateOperations();
-        assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
-        assertThat(store.lookupPrefix(failingIds)).as("does not hang").isEqualTo(-1);
-        assertThat(stores.metrics.count("local_lookup_expiries")).isZero();
-        hang.end();
-      }
-    }
-  }
-
-  @Test
   void keepsThreadsForLookupsOfTheOtherDirectoryWhenOneHangs() throws Exception {
     settings.put("store_health.failure_threshold", 1);
     settings.put("local_index_max_blocks", 0);
@@ -223,7 +202,7 @@ final class HealthTest {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       stores.dumpByAnother(settings, failingIds, healthyIds);
       LocalFileStore store = open(stores);
-      try (FailingFiles.Hang hang = files.hang(failing, "size"::equals)) {
+      try (FaultyFiles.Hang hang = files.hang(failing, "size"::equals)) {
         Thread asking = Thread.ofPlatform().start(() -> store.lookup(failingIds));
         hang.awaitHeld(1);
         AtomicInteger last = new AtomicInteger();
@@ -234,6 +213,8 @@ final class HealthTest {
         assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
         assertThat(other.join(TestStores.PATIENCE)).as("by another thread").isTrue();
         assertThat(last.get()).isEqualTo(7);
+        assertThat(store.lookupPrefix(failingIds)).as("does not hang").isEqualTo(-1);
+        assertThat(stores.metrics.count("local_lookup_expiries")).isZero();
         assertThat(store.lookup(healthyIds).cardinality()).isEqualTo(8);
         assertThat(Waiting.threads("ucm-local-lookup-")).hasSize(2);
         hang.end();
@@ -248,13 +229,13 @@ final class HealthTest {
   void closesInTimeWhileADirectoryHangs() throws Exception {
     settings.put("timeout_ms", 100);
     try (TestStores stores = new TestStores(parent, LAYOUT);
-        FailingFiles.Hang hang = files.hang(failing, "openUnnoticed"::equals)) {
+        FaultyFiles.Hang hang = files.hang(failing, "openUnnoticed"::equals)) {
       // By its clock, no task is ever due; it closes by the real time.
       LocalFileStore store = open(stores);
       stores.dump(store, failingIds).requireOk();
       Task held = load(store, failingIds, 0);
       hang.awaitHeld(1);
-      try (FailingFiles.Hang probes = files.hang(failing, call -> true)) {
+      try (FaultyFiles.Hang probes = files.hang(failing, call -> true)) {
         Thread prober = Thread.ofPlatform().start(() -> store.volumes().get(FAILING).probe());
         probes.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
@@ -274,7 +255,7 @@ final class HealthTest {
       LocalFileStore store = open(stores);
       stores.dumpShard(store, failingIds.slice(0, 1), 0).requireOk();
       trip(stores, store);
-      try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
+      try (FaultyFiles.Hang _ = files.hang(failing, call -> true)) {
         clock.advance(TASK_TIMEOUT);
         FlushResult flushed = store.flush(Duration.ZERO);
         assertThat(flushed.pendingBlocks()).as("not removed yet").isEqualTo(1);
