@@ -54,10 +54,15 @@ public abstract class AbstractStore implements Store {
 
   /** For a store with this name; null stands for that of {@link StoreName}. */
   protected AbstractStore(@Nullable String name) {
+    this(name, Threads.END);
+  }
+
+  /** For a test with threads that do not end, which {@code close} waits for so long. */
+  AbstractStore(@Nullable String name, Duration end) {
     this.name = name == null ? StoreLife.nameOf(getClass()) : name;
     this.life = new StoreLife(this.name);
-    this.workers = new Threads(this.name);
-    this.threads = new Threads(this.name);
+    this.workers = new Threads(this.name, end);
+    this.threads = new Threads(this.name, end);
   }
 
   @Override

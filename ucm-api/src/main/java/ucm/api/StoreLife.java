@@ -105,14 +105,22 @@ public final class StoreLife {
   /** Makes threads for a store, by role, and waits for their end. Thread-safe. */
   static final class Threads {
 
-    private static final Duration END = Duration.ofSeconds(5);
+    /** What ends on a busy machine has ended by then. */
+    static final Duration END = Duration.ofSeconds(5);
 
     private final String prefix;
+    private final Duration atLeast;
     // Guarded by this, as is what follows.
     private final List<Thread> threads = new ArrayList<>();
     private final List<ExecutorService> workers = new ArrayList<>();
 
-    Threads(String store) {
+    /**
+     * Makes threads of a store.
+     *
+     * @param atLeast how long {@link #end} waits for one that does not end
+     */
+    Threads(String store, Duration atLeast) {
+      this.atLeast = atLeast;
       this.prefix = "ucm-" + store.toLowerCase(Locale.ROOT) + "-";
     }
 
@@ -147,7 +155,7 @@ public final class StoreLife {
     /**
      * Has the workers end, and waits for all threads but the calling one. An interrupt is kept for later.
      *
-     * @param patience how long to wait, unless that is less than what ends on a busy machine
+     * @param patience how long to wait, where that is more than the least
      */
     void end(Duration patience) {
       List<Thread> ending;
@@ -156,7 +164,7 @@ public final class StoreLife {
         ending = new ArrayList<>(threads);
       }
       ending.remove(Thread.currentThread());
-      long end = System.nanoTime() + Math.max(END.toNanos(), patience.toNanos());
+      long end = System.nanoTime() + Math.max(atLeast.toNanos(), patience.toNanos());
       boolean interrupted = false;
       for (Thread thread : ending) {
         while (thread.isAlive() && end - System.nanoTime() > 0) {

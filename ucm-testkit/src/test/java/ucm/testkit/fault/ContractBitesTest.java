@@ -122,7 +122,7 @@ final class ContractBitesTest {
         run(
             Set.of("answersForNoBlocksAtAll", "findsNothingInAnEmptyStore"),
             BrokenLives.DeadlocksInClose::new,
-            Duration.ofSeconds(1));
+            Duration.ofMillis(500));
     assertThat(summary.getFailures())
         .extracting(failure -> String.valueOf(failure.getException().getMessage()))
         .hasSize(2)
