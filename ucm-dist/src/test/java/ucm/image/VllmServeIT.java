@@ -4,10 +4,8 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
-/** Real engines that are started as operators start them, and older ones in short. */
+/** Real engines that are started as operators start them, and an older one in short. */
 class VllmServeIT {
 
   @TempDir private Path folder;
@@ -17,10 +15,10 @@ class VllmServeIT {
     EngineTests.run(folder, "vllm", VllmIT.NEWEST, "not full and started");
   }
 
+  /** Of before 0.15, when a step waited for its saves; {@code -Pengines} has the others. */
   @Tag("ci")
-  @ParameterizedTest
-  @ValueSource(strings = {"0.17.1", "0.11.0"})
-  void otherVersionsInShort(String version) throws Exception {
-    EngineTests.run(folder, "vllm", version, "short and not newest");
+  @Test
+  void anOlderVersionInShort() throws Exception {
+    EngineTests.run(folder, "vllm", "0.11.0", "short and not newest");
   }
 }
