@@ -93,7 +93,9 @@ def preempted(llm, tell, hear):
 
 
 @pytest.mark.parametrize(
-    "mode", ["direct", "layerwise", pytest.param("in place", marks=pytest.mark.full)], indirect=True
+    "mode",
+    ["direct", *(pytest.param(mode, marks=pytest.mark.full) for mode in ("layerwise", "in place"))],
+    indirect=True,
 )
 def test_preempted_requests(engine, daemon, mode, reference):
     small = {"num_gpu_blocks_override": 32, "max_model_len": 2048}

@@ -75,6 +75,7 @@ def room(llm, tell, hear):
     return groups(llm)
 
 
+@full
 def test_there_is_room_for_as_many_tokens_as_without_ucm(engine, daemon, folder):
     """In 1 GiB; without the manager of groups there is a quarter of that."""
     arguments = dict(model=folder("gemma3"), max_model_len=32768, max_num_batched_tokens=2048)

@@ -60,6 +60,7 @@ def by_path(daemon, yes):
 
 
 @pytest.mark.short
+@pytest.mark.newest
 def test_weights_replaced_under_one_path(engine, daemon, copied):
     before, again = engine(twice, daemon, model=str(copied)).result()
     assert cached(again) == full_blocks(WANTED) and difference(again, before) is None
