@@ -1,6 +1,7 @@
 package ucm.server.session;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -174,17 +175,32 @@ final class SharedPipelines implements AutoCloseable {
     try (pipeline) {
       FlushResult flushed = pipeline.flush(FLUSH);
       if (!flushed.ok()) {
-        LOG.warn(
-            "{}: {} blocks were not stored and {} are still on their way after {} s",
-            pipeline,
-            flushed.failedCount(),
-            flushed.pendingBlocks(),
-            FLUSH.toSeconds());
+        LOG.warn("{} closes: {}", pipeline, missing(flushed));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (RuntimeException e) {
       LOG.warn("{} did not close well: {}", pipeline, e.toString());
     }
+  }
+
+  /** What a flush of {@link #FLUSH} has not found stored. */
+  static String missing(FlushResult flushed) {
+    List<String> parts = new ArrayList<>();
+    if (flushed.failedCount() > 0) {
+      Throwable cause = flushed.cause();
+      parts.add(
+          flushed.failedCount()
+              + " blocks could not be stored"
+              + (cause == null ? "" : ", the first because of: " + cause.getMessage()));
+    }
+    if (flushed.pendingBlocks() > 0) {
+      parts.add(
+          flushed.pendingBlocks()
+              + " blocks are still on their way after "
+              + FLUSH.toSeconds()
+              + " s");
+    }
+    return String.join("; ", parts);
   }
 }
