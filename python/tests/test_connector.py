@@ -1,5 +1,6 @@
 """The connector without a daemon: what each call costs, and what it does when nothing is as it should be."""
 
+import contextlib
 import logging
 import os
 import pickle
@@ -572,6 +573,14 @@ def save(generation, number=9, slot=0, age=0.0):
     return metadata.Save("a", number, generation, blocks, slots, time.monotonic() - age)
 
 
+def slots_of(saved):
+    """A segment that notes which slots are written."""
+    return SimpleNamespace(
+        save=lambda layout, group, slots, blocks: saved.append(slots),
+        segment=SimpleNamespace(filling=lambda slots: contextlib.nullcontext()),
+    )
+
+
 def test_a_load_from_an_unknown_segment_is_reported(worker, connection):
     worker.start_load(metadata.UCMConnectorMetadata([load(1)], []))
     worker.wait_for_save()
@@ -613,7 +622,7 @@ def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
 
 def test_slots_that_may_have_another_use_by_now_are_not_written(worker, connection):
     saved = []
-    worker._staging[1] = SimpleNamespace(save=lambda layout, group, slots, blocks: saved.append(slots))
+    worker._staging[1] = slots_of(saved)
     worker.start_load(metadata.UCMConnectorMetadata([], [save(1, number=8, age=60.0), save(1, slot=1)]))
     worker.wait_for_save()
     worker.close()
@@ -623,7 +632,7 @@ def test_slots_that_may_have_another_use_by_now_are_not_written(worker, connecti
 
 def test_a_save_that_was_given_up_before_the_step_is_not_one_that_fails_layer_by_layer(worker, connection):
     saved = []
-    worker._staging[1] = SimpleNamespace(save=lambda layout, group, slots, blocks: saved.append(slots))
+    worker._staging[1] = slots_of(saved)
     worker.layerwise, worker._saves_beside = True, False
     given_up = metadata.Save("", 8, 1, b"", b"", time.monotonic() - 60.0)
     worker.start_load(metadata.UCMConnectorMetadata([], [given_up, save(1)]))

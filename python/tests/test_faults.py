@@ -16,7 +16,7 @@ from conftest import Daemon
 from daemons import processes_of
 from test_end_to_end import prompts, settle, wait_connected
 from toy_engine import ToyEngine
-from ucm import protocol
+from ucm import protocol, staging
 from ucm.daemon import read_token
 from ucm.integration.vllm import scheduler, worker
 from vllm import PROFILE
@@ -124,6 +124,32 @@ def test_a_worker_that_was_stopped_before_it_copies_uses_no_slots_of_others(daem
     assert len({tuple(tokens) for tokens in first.outputs.values()}) == 1
     settle(daemon)
     first.close()
+
+
+def test_slots_are_marked_while_a_worker_fills_them(daemon, monkeypatch):
+    """The daemon gives them to nobody else meanwhile, however long the worker is stopped in it."""
+    engine = ToyEngine(daemon.transfer(), num_blocks=60, prefix_caching=False)
+    segment = next(iter(engine.ranks[0].connector._worker._staging.values())).segment
+    seen = []
+
+    def marked():
+        return sum(segment.buffer()[segment.slots * segment.stride :])
+
+    def move(moves):
+        seen.append((moves[0][0] in range(*whole), marked()))
+        kept(moves)
+
+    whole = segment.address(0), segment.address(segment.slots - 1) + segment.stride
+    kept = staging.move
+    monkeypatch.setattr(staging, "move", move)
+    for name in ("a", "b"):
+        engine.add(name, list(range(150)))
+        engine.run()
+        settle(daemon)
+    assert {is_save for is_save, _ in seen} == {True, False}
+    assert all((marks > 0) is is_save for is_save, marks in seen)
+    assert marked() == 0
+    engine.close()
 
 
 @pytest.mark.parametrize("when", ["promised", "loading", "saving"])

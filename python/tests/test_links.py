@@ -200,6 +200,7 @@ def test_a_socket_that_nobody_listens_at_is_not_taken_for_a_daemon_that_returns(
 # -- pages -----------------------------------------------------------------------------------------
 
 PAGE = 64
+MARKS = 4096
 DESCRIBED = Engine("e", 0, "m", "d", 1, False, 16, 3, "default", "{}")
 
 
@@ -209,7 +210,7 @@ class Slots(FakeDaemon):
     def __init__(self, path):
         self.segment = path + ".slots"
         fd = os.open(self.segment, os.O_WRONLY | os.O_CREAT, 0o600)
-        os.write(fd, bytes(16 * PAGE))
+        os.write(fd, bytes(16 * PAGE + MARKS))
         os.close(fd)
         super().__init__(
             path,
@@ -221,7 +222,7 @@ class Slots(FakeDaemon):
         )
 
     def _opened(self):
-        body = protocol.Writer().u32(1).string(self.segment).u64(16 * PAGE)
+        body = protocol.Writer().u32(1).string(self.segment).u64(16 * PAGE + MARKS)
         body.u64(os.stat(self.segment).st_ino).u32(16).u64(PAGE).u8(0).string("").u8(0)
         return body
 
@@ -307,6 +308,31 @@ def test_slots_are_not_used_by_a_process_that_was_stopped_when_it_got_them(
     if writes:
         with open(pages.fake.segment, "rb") as segment:
             assert (b"x" in segment.read()) is not stops
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_slots_are_marked_while_they_are_written(pages, monkeypatch, fails):
+    """The daemon gives them to nobody else meanwhile, however long this process is stopped in it."""
+    slots = [protocol.STORED, 5, 0]
+    pages.fake.kinds[protocol.RESERVE] = (protocol.RESERVED, lambda: protocol.Writer().u64(8).u32s(slots))
+    pages.fake.kinds[protocol.COMMIT] = (protocol.COUNT, lambda: protocol.Writer().u32(2))
+
+    def marked():
+        with open(pages.fake.segment, "rb") as segment:
+            segment.seek(16 * PAGE)
+            return [slot for slot, mark in enumerate(segment.read()) if mark]
+
+    meanwhile = []
+
+    def move(_):
+        meanwhile.append(marked())
+        if fails:
+            raise OSError("no memory")
+
+    monkeypatch.setattr("ucm.pages.move", move)
+    assert pages.set(IDS, [[(0, PAGE)]] * 3) == (0 if fails else 3)
+    assert meanwhile == [[0, 5]]
+    assert marked() == []
 
 
 def test_an_answer_that_comes_late_does_not_count_for_another_look_up(pages):

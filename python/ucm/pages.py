@@ -373,9 +373,10 @@ class Pages:
                         address += size
                     written.append(number)
                 done = number + 1
-            # Else it would write over the pages of others.
-            _require_soon(since)
-            move(moves)
+            with session.segment.filling(slots):
+                # Else it would write over the pages of others.
+                _require_soon(since)
+                move(moves)
             if save:
                 commits.append(_Commit(session.send(protocol.COMMIT, Writer().u64(save)), written))
             elif not commits and done < len(ids) and slots[:1] == [protocol.NO_SLOT]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import mmap
 import os
 import stat
 import weakref
-from typing import Optional
+from typing import Collection, Iterator, Optional
 
 from ucm import protocol
 from ucm.client import Connection
@@ -25,7 +26,10 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class Segment:
-    """Slot i begins at ``i * stride``; slots that a store lends have the numbers behind those."""
+    """Slot i begins at ``i * stride``; slots that a store lends have the numbers behind those.
+
+    Behind the slots of the segment there is a byte for each, which tells the daemon who may be writing there.
+    """
 
     def __init__(self, opened: Opened) -> None:
         self.slots = opened.slots
@@ -45,6 +49,8 @@ class Segment:
                 raise OSError(f"{opened.path} is not the segment that the daemon made")
             writable = mmap.PROT_READ | mmap.PROT_WRITE
             self._mapping = _Mapping(fd, opened.size, writable, _MAP_POPULATE)
+            # An older daemon has none.
+            self._has_marks = opened.slots * (opened.stride + 1) <= opened.size
         finally:
             os.close(fd)
 
@@ -72,6 +78,24 @@ class Segment:
         if not 0 <= slot < self.slots:
             raise OSError(f"the daemon names slot {slot} of {self.slots}")
         return self._mapping.start + slot * self.stride
+
+    @contextlib.contextmanager
+    def filling(self, slots: Collection[int]) -> Iterator[None]:
+        """Has the daemon keep slots that are written to in this, however long this process is stopped.
+
+        Whether they are still this process's must be asked in it, too: it can be stopped before.
+        """
+        own = [slot for slot in slots if self._has_marks and 0 <= slot < self.slots]
+        at = self._mapping.start + self.slots * self.stride
+        self._mark(at, own, 1)
+        try:
+            yield
+        finally:
+            self._mark(at, own, 0)
+
+    def _mark(self, at: int, slots: Collection[int], mark: int) -> None:
+        for slot in slots:
+            ctypes.memset(at + slot, mark, 1)
 
     def buffer(self) -> ctypes.Array[ctypes.c_ubyte]:
         """All of it; it stays mapped as long as something refers to that."""

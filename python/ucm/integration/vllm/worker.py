@@ -399,12 +399,13 @@ class WorkerSide:
             staging = self._staging.get(save.generation)
         if staging is None or self._layout is None:
             return False
-        # Else it would write over the bytes of others.
-        if self._is_late(save.since, "saved, and are given up"):
-            return False
         try:
-            for group, blocks, slots in self._parts(save, layers):
-                staging.save(self._layout, group, slots, blocks)
+            with staging.segment.filling(unpack(save.slots)):
+                # Else it would write over the bytes of others.
+                if self._is_late(save.since, "saved, and are given up"):
+                    return False
+                for group, blocks, slots in self._parts(save, layers):
+                    staging.save(self._layout, group, slots, blocks)
         except Exception:  # Nothing is lost but a later hit.
             self._log.exception("UCM: blocks of request %s could not be saved", save.request_id)
             return False

@@ -161,6 +161,53 @@ final class ServeTest {
   }
 
   @Test
+  void slotsThatAWorkerIsFillingRestUntilItHasDoneSoOrHangsUp() throws Exception {
+    try (TestEngine engine = engine(2)) {
+      int[] tokens = prompt(4 * BLOCK + 1);
+      Found _ = engine.scheduler.lookup(1, 0, tokens);
+      Planned planned = engine.scheduler.plan(0, 0, 1, 0, tokens.length).getFirst();
+      assertThat(planned.slots()).hasSize(4);
+      TestClient stopped = engine.workers.getLast();
+      stopped.mark(planned.slots().get(2), true);
+      engine.scheduler.close();
+      while (engine.figure("resting_slots") < 4) {
+        Thread.onSpinWait();
+      }
+      for (int minute = 0; minute < 9; minute++) {
+        pass(Duration.ofSeconds(61));
+        assertThat(engine.figure("free_slots")).isEqualTo(SLOTS / 2 - 4);
+      }
+      stopped.mark(planned.slots().get(2), false);
+      pass(Duration.ofSeconds(61));
+      assertThat(engine.figure("free_slots")).isEqualTo(SLOTS / 2);
+    }
+  }
+
+  @Test
+  void marksOfAWorkerThatHangsUpKeepNothing() throws Exception {
+    try (TestEngine engine = engine(2)) {
+      int[] tokens = prompt(4 * BLOCK + 1);
+      Found _ = engine.scheduler.lookup(1, 0, tokens);
+      Planned planned = engine.scheduler.plan(0, 0, 1, 0, tokens.length).getFirst();
+      TestClient killed = engine.workers.getLast();
+      killed.mark(planned.slots().get(2), true);
+      killed.close();
+      while (engine.figure("resting_slots") < 4) {
+        Thread.onSpinWait();
+      }
+      assertThat(engine.figure("free_slots")).isEqualTo(SLOTS / 2 - 4);
+      pass(Duration.ofSeconds(61));
+      assertThat(engine.figure("free_slots")).isEqualTo(SLOTS / 2);
+    }
+  }
+
+  /** Has time pass, and what took too long end. */
+  private void pass(Duration time) {
+    daemon.nanos.addAndGet(time.toNanos());
+    daemon.engines.sweep();
+  }
+
+  @Test
   void aPromiseEndsWhenItIsForgottenAskedAnewOrOld() throws Exception {
     try (TestEngine engine = engine(1)) {
       int[] tokens = prompt(4 * BLOCK + 1);

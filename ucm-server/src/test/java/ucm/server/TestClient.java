@@ -3,6 +3,7 @@ package ucm.server;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -44,6 +45,7 @@ final class TestClient implements AutoCloseable {
   private int sequence;
   private @Nullable MemorySegment slots;
   private long stride;
+  private long marksAt;
 
   TestClient(Path socket) throws IOException {
     channel = SocketChannel.open(UnixDomainSocketAddress.of(socket));
@@ -169,6 +171,7 @@ final class TestClient implements AutoCloseable {
     var _ = answer.u64();
     int count = answer.u32();
     stride = answer.u64();
+    marksAt = count * stride;
     try (FileChannel file =
         FileChannel.open(segment, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       slots = file.map(FileChannel.MapMode.READ_WRITE, 0, size, Arena.ofAuto());
@@ -177,11 +180,20 @@ final class TestClient implements AutoCloseable {
   }
 
   MemorySegment slot(int slot, long bytes) {
+    return slots().asSlice(slot * stride, bytes);
+  }
+
+  /** Says whether it may be writing to a slot. */
+  void mark(int slot, boolean isFilling) {
+    slots().set(ValueLayout.JAVA_BYTE, marksAt + slot, (byte) (isFilling ? 1 : 0));
+  }
+
+  private MemorySegment slots() {
     MemorySegment all = slots;
     if (all == null) {
       throw new IllegalStateException("open the worker first");
     }
-    return all.asSlice(slot * stride, bytes);
+    return all;
   }
 
   Found lookup(int handle, int computed, int... tokens) throws Exception {

@@ -28,6 +28,7 @@ final class TestDaemon implements AutoCloseable {
   /** So many of the next clients get none. */
   final AtomicInteger threadsToRefuse = new AtomicInteger();
 
+  final Engines engines;
   final UcmServer server;
   private final Thread thread;
 
@@ -47,7 +48,7 @@ final class TestDaemon implements AutoCloseable {
     yaml = yaml(folder, pipeline);
     ServerDirectory directory = ServerDirectory.take(socket(folder));
     socket = directory.socket();
-    Engines engines =
+    engines =
         new Engines(
             stores,
             (model, worker) -> metrics,

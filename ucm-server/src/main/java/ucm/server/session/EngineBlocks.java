@@ -268,6 +268,19 @@ final class EngineBlocks implements AutoCloseable {
     return status;
   }
 
+  /**
+   * A worker is gone, which may still be copying.
+   *
+   * @param writes whether it is the one that fills the slots of the part
+   */
+  void workerIsGone(int part, boolean writes) {
+    loadSlots.endLending();
+    if (writes) {
+      segment(part).clearMarks();
+    }
+    abandon();
+  }
+
   /** A client is gone, which may still be copying: nothing is promised and saved any more. */
   void abandon() {
     holds.abandonAll();
@@ -278,7 +291,8 @@ final class EngineBlocks implements AutoCloseable {
   void sweep() {
     holds.sweep();
     saves.sweep();
-    slots.sweep();
+    slots.sweep(
+        slot -> transfers.values().stream().anyMatch(part -> part.segment().isMarked(slot)));
   }
 
   /** Waits for what is being stored, and removes the slots. Idempotent. */

@@ -313,6 +313,10 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
+  private boolean saves(int rank) {
+    return !fields.mla() || rank % fields.tpSize() == 0;
+  }
+
   /** Which part of blocks a rank has: with MLA, that of its stage. */
   private int part(int rank) {
     return fields.mla() ? rank / fields.tpSize() : rank;
@@ -343,15 +347,7 @@ public final class EngineSession implements AutoCloseable {
     connectedRanks.clear(rank);
     deviceRanks.remove(rank);
     ready = false;
-    registered().loadSlots.endLending();
-    abandon();
-  }
-
-  private void abandon() {
-    EngineBlocks now = blocks;
-    if (now != null) {
-      now.abandon();
-    }
+    registered().workerIsGone(part(rank), saves(rank));
   }
 
   /**
@@ -371,7 +367,10 @@ public final class EngineSession implements AutoCloseable {
         scheduler.close();
       } finally {
         // Its look-ups make no holds any more.
-        abandon();
+        EngineBlocks now = blocks;
+        if (now != null) {
+          now.abandon();
+        }
       }
     }
   }
@@ -440,7 +439,7 @@ public final class EngineSession implements AutoCloseable {
 
   /** A worker has filled the slots of saves, or gives them up. */
   public void saved(int rank, long[] filled, long[] givenUp) {
-    if (!fields.mla() || rank % fields.tpSize() == 0) {
+    if (saves(rank)) {
       registered().saves.saved(part(rank), filled, true);
       registered().saves.saved(part(rank), givenUp, false);
     }

@@ -18,6 +18,9 @@ import ucm.platform.memory.SharedFile;
  * Shared memory of slots that hold a block of one rank each: a file of tmpfs that only this user can
  * open, mapped here and by the worker. All of its memory is there from the start, so that no access
  * fails later. The file is removed when the segment is closed; a mapping of the worker stays valid.
+ *
+ * <p>Behind the slots there is a byte for each, which the worker sets while it may be writing there: a process can be
+ * stopped at any instruction, and writes on when it goes on.
  */
 public final class StagingSegment implements AutoCloseable {
 
@@ -27,6 +30,7 @@ public final class StagingSegment implements AutoCloseable {
   private final SharedFile file;
   private final Arena arena = Arena.ofShared();
   private final MemorySegment memory;
+  private final MemorySegment marks;
   private final int slots;
   private final long stride;
   private final MemoryRegion region;
@@ -36,8 +40,10 @@ public final class StagingSegment implements AutoCloseable {
     this.file = file;
     this.slots = slots;
     stride = strideOf(layout);
-    file.allocate(slots * stride);
-    memory = file.map(slots * stride, arena);
+    file.allocate(byteSize());
+    MemorySegment all = file.map(byteSize(), arena);
+    memory = all.asSlice(0, slots * stride);
+    marks = all.asSlice(slots * stride);
     region = MemoryRegion.host(memory);
   }
 
@@ -80,9 +86,9 @@ public final class StagingSegment implements AutoCloseable {
     return file.inode();
   }
 
-  /** Bytes of all slots. */
+  /** Bytes of all slots, and of the marks behind them. */
   public long byteSize() {
-    return slots * stride;
+    return slots * stride + Math.ceilDiv(slots, ALIGNMENT) * (long) ALIGNMENT;
   }
 
   /** Bytes from one slot to the next. */
@@ -97,6 +103,22 @@ public final class StagingSegment implements AutoCloseable {
   /** Where in the region a slot starts, in bytes. */
   public long offset(int slot) {
     return Objects.checkIndex(slot, slots) * stride;
+  }
+
+  /** Whether the worker may be writing to a slot. */
+  public synchronized boolean isMarked(int slot) {
+    return isOpen() && marks.get(ValueLayout.JAVA_BYTE, Objects.checkIndex(slot, slots)) != 0;
+  }
+
+  /** The worker has hung up: it marks nothing any more. */
+  public synchronized void clearMarks() {
+    if (isOpen()) {
+      var _ = marks.fill((byte) 0);
+    }
+  }
+
+  private boolean isOpen() {
+    return arena.scope().isAlive();
   }
 
   public MemoryRegion region() {

@@ -4,7 +4,9 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
+import java.util.stream.IntStream;
 
 /**
  * Which slots are free. All segments of an engine have the same slots in use, as the ranks hold parts
@@ -13,7 +15,7 @@ import java.util.function.LongSupplier;
  */
 public final class StagingSlots {
 
-  /** In this time any copy has ended. */
+  /** In this time any copy has ended of a process that is not stopped meanwhile. */
   public static final long REST_NANOS = TimeUnit.SECONDS.toNanos(60);
 
   private static final int PART_FOR_SAVES = 4;
@@ -93,11 +95,20 @@ public final class StagingSlots {
     resting.add(new Resting(slots, clock.getAsLong() + REST_NANOS));
   }
 
-  /** Frees what has rested long enough. */
-  public synchronized void sweep() {
+  /**
+   * Frees what has rested long enough.
+   *
+   * @param isMarked says of which a worker that is still there may be copying to them: these rest as long again
+   */
+  public synchronized void sweep(IntPredicate isMarked) {
     long now = clock.getAsLong();
     while (!resting.isEmpty() && now - resting.element().untilNanos >= 0) {
-      give(resting.remove().slots);
+      int[] slots = resting.remove().slots;
+      if (IntStream.of(slots).anyMatch(isMarked)) {
+        giveLater(slots);
+      } else {
+        give(slots);
+      }
     }
   }
 }
