@@ -44,6 +44,8 @@ class FakeConnection:
     def __init__(self, generation=1):
         self.generation = generation
         self.sent = []
+        # What was waited for, and how much had been sent before.
+        self.asked = []
         self.frames = []
         self.planned = None
         self.sequence = 0
@@ -59,6 +61,9 @@ class FakeConnection:
     def wait_if(self, sequence, expected, seconds):
         body, self.planned = self.planned, None
         return None if body is None else protocol.Frame(protocol.PLANNED, sequence, body)
+
+    def ask(self, kind, body, expected, seconds):
+        self.asked.append((kind, len(self.sent)))
 
     def kinds(self):
         return [kind for kind, _ in self.sent]
@@ -664,6 +669,8 @@ def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
         worker.await_saves()
     worker.close()
     assert connection.sent == [(protocol.SAVED, _numbers([], [9]))]
+    # Else the end of the scheduler's side could be heard before, and what was saved be dropped.
+    assert connection.asked == [(protocol.PING, 1)]
 
 
 @fences

@@ -192,10 +192,11 @@ class UCMConnector(KVConnectorBase_V1, *compat.hybrid_bases()):  # type: ignore[
         return None
 
     def shutdown(self) -> None:
-        if self._scheduler is not None:
-            self._scheduler.close()
+        # What is saved last is dropped when the scheduler's side ends before.
         if self._worker is not None:
             self._worker.close()
+        if self._scheduler is not None:
+            self._scheduler.close()
 
     # -- the class alone ---------------------------------------------------------------------------
 

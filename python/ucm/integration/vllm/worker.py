@@ -27,6 +27,7 @@ from ucm.segment import COPY_SECONDS
 from ucm.staging import Staging
 
 REGISTER_SECONDS = 60.0
+END_SECONDS = 2.0
 # How long a step that computes nothing waits for the end of a copy.
 EMPTY_STEP_SECONDS = 0.005
 _KEPT_GENERATIONS = 2
@@ -512,7 +513,15 @@ class WorkerSide:
             if copier is not None:
                 copier.close()
         if self._link is not None:
+            self._await_daemon(self._link)
             self._link.close()
+
+    def _await_daemon(self, link: Link) -> None:
+        """Until it has heard of all saves: others are dropped when the scheduler's side ends."""
+        try:
+            link.get().ask(protocol.PING, protocol.Writer(), protocol.DONE, END_SECONDS)
+        except (OSError, Gone, ProtocolError, Refused) as reason:
+            self._log.debug("UCM: the last saves may not be stored: %s", reason)
 
 
 def _tell(connection: Connection, kind: int, body: protocol.Writer, what: str) -> None:
