@@ -10,6 +10,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
+import ucm.platform.fault.RecentFaults;
 
 /**
  * Loads and dumps of a worker, with a store's failures turned into blocks that were not moved.
@@ -65,10 +66,8 @@ public record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaul
       try {
         TransferResult result = task.await(patience);
         if (!result.ok()) {
-          Throwable cause = result.cause();
           faults.record(
-              "a " + what + " ended with " + result,
-              what + (cause == null ? "" : cause.getClass().getName()));
+              "a " + what + " ended with " + result, what + RecentFaults.kind(result.cause()));
         }
         return result;
       } catch (StoreTimeoutException e) {

@@ -4,6 +4,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import ucm.platform.libc.FileException;
 
 /**
  * Which kinds of fault came lately, so that one which comes with each block is said once, and said again when it
@@ -20,6 +22,15 @@ public final class RecentFaults {
   /** None yet, by a clock that counts nanoseconds. */
   public RecentFaults(LongSupplier clock) {
     this.clock = clock;
+  }
+
+  /** Of which kind a fault is: that of a disk which is full is another than that of one which cannot be written. */
+  public static String kind(@Nullable Throwable fault) {
+    return switch (fault) {
+      case null -> "";
+      case FileException ofFiles -> "errno " + ofFiles.errno();
+      default -> fault.getClass().getName();
+    };
   }
 
   /** Notes that a fault has come; returns whether it is to be said. */

@@ -2,9 +2,12 @@ package ucm.platform.fault;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
 
 final class RecentFaultsTest {
 
@@ -21,5 +24,15 @@ final class RecentFaultsTest {
     assertThat(faults.isNews("full")).isFalse();
     clock.addAndGet(TimeUnit.MINUTES.toNanos(10) + 1);
     assertThat(faults.isNews("full")).isTrue();
+  }
+
+  @Test
+  void aDiskThatIsFullIsOfAnotherKindThanOneThatCannotBeWritten() {
+    String full = RecentFaults.kind(new FileException("write", "/a", Errno.ENOSPC));
+    assertThat(full)
+        .isEqualTo(RecentFaults.kind(new FileException("mkdir", "/b", Errno.ENOSPC)))
+        .isNotEqualTo(RecentFaults.kind(new FileException("write", "/a", Errno.EROFS)))
+        .isNotEqualTo(RecentFaults.kind(new IOException()))
+        .isNotEqualTo(RecentFaults.kind(null));
   }
 }

@@ -27,7 +27,7 @@ public final class ConnectorFaults {
 
   /** Counts a fault; {@code what} says what was tried, and what is done instead. */
   public void record(String what, Throwable fault) {
-    record(what + ": " + fault.getMessage(), what + fault.getClass().getName());
+    record(what + ": " + fault.getMessage(), what + RecentFaults.kind(fault));
   }
 
   /**

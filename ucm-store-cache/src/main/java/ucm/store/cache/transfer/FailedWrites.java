@@ -23,8 +23,7 @@ final class FailedWrites {
   /** A block was not written. */
   void add(Store next, @Nullable Throwable cause) {
     // The end of the store tells what it drops.
-    if (!(cause instanceof StoreClosedException)
-        && recent.isNews(cause == null ? "" : cause.getClass().getName())) {
+    if (!(cause instanceof StoreClosedException) && recent.isNews(RecentFaults.kind(cause))) {
       LOG.warn(
           "Cache: {} did not write a block, which is not kept: {}; further ones are counted in"
               + " cache_backend_failures",

@@ -112,7 +112,7 @@ final class TierWrites {
     if (isMoved) {
       metrics.writtenBlocks.increment();
     }
-    if (why != null && recentFaults.isNews(why.getClass().getName())) {
+    if (why != null && recentFaults.isNews(RecentFaults.kind(why))) {
       // Nobody may wait for it who could say so.
       LOG.warn(
           "{} could not write a block to the next stage; it stays here, and is tried again: {};"
