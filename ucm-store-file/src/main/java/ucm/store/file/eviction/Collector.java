@@ -60,6 +60,9 @@ public final class Collector implements AutoCloseable {
   // Pressure that a round could not relieve must not keep the disk busy with rounds.
   private static final long OTHERS_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+  // For so long room that another process is to make is waited for in vain: its capacity may be
+  // another.
+  private static final long OTHERS_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
   // So many are removed before it is asked which others may go.
   private static final int REMOVALS_AT_ONCE = 256;
 
@@ -82,6 +85,11 @@ public final class Collector implements AutoCloseable {
   private final ReentrantLock round = new ReentrantLock();
   private final Thread thread;
   private final CountDownLatch firstRound = new CountDownLatch(1);
+
+  // Guarded by the round: what was used in the one before, and when there was room, or some was
+  // made, last.
+  private long usedBefore;
+  private long roomNanos;
 
   private volatile boolean holdsLease;
   private volatile boolean isRemoving;
@@ -115,6 +123,7 @@ public final class Collector implements AutoCloseable {
     this.deadWriters = deadWriters;
     this.loading = loading;
     this.guard = guard;
+    roomNanos = volumes.clock.getAsLong();
     kind = config.kind();
     threads = Math.max(1, this.config.concurrency() / volumes.all().size());
     scan = new BlockScan(files, kind, threads, () -> closed);
@@ -196,8 +205,8 @@ public final class Collector implements AutoCloseable {
       Set<Volume> held = tryHold();
       holdsLease = !held.isEmpty();
       space.shared(sweep(held));
-      // Another process that has the lease makes room.
-      isUseful = config.enable() && (holdsLease ? makeRoom(held) : space.isShared());
+      boolean hasRoom = sawRoom();
+      isUseful = config.enable() && (holdsLease ? makeRoom(held) : hasRoom && space.isShared());
       remember(held);
     } catch (RuntimeException e) {
       LOG.warn(
@@ -251,6 +260,17 @@ public final class Collector implements AutoCloseable {
   private boolean goesOn(Volume volume) {
     volume.step();
     return !volumes.isClosing();
+  }
+
+  /** Whether there is room, or another process that has the lease has made some of late. */
+  private boolean sawRoom() {
+    long now = volumes.clock.getAsLong();
+    long used = space.used.used();
+    if (used < usedBefore || used <= config.triggerThresholdRatio() * space.capacityBytes()) {
+      roomNanos = now;
+    }
+    usedBefore = used;
+    return now - roomNanos <= OTHERS_PATIENCE_NANOS;
   }
 
   private void remember(Collection<Volume> held) {

@@ -4,16 +4,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static ucm.store.file.fixture.SmallSpace.LAYOUT;
 import static ucm.store.file.fixture.SmallSpace.capacity;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.api.ShardOutcome;
+import ucm.api.TransferResult;
+import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.NeighbourProcess;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
 
 /** Which of several stores on the same directories collects. */
 final class CollectorLeaseTest {
@@ -42,6 +49,32 @@ final class CollectorLeaseTest {
       assertThat(waiting.collector().holdsLease()).isTrue();
       assertThat(SmallSpace.blocks(directory)).hasSize(10);
       assertThat(second.metrics.count("local_gc_removed_blocks")).isEqualTo(5);
+    }
+  }
+
+  /** As when one of two machines was given another capacity; a writer would wait for half of its task's time. */
+  @Test
+  @Timeout(120)
+  void aWriterDoesNotWaitForRoomThatTheProcessWhichCollectsDoesNotMake() throws Exception {
+    ManualClock clock = new ManualClock();
+    try (TestStores first = new TestStores(directory, LAYOUT);
+        TestStores second = new TestStores(directory, LAYOUT)) {
+      LocalFileStore large = first.open(capacity(40, Map.of()));
+      large.collector().awaitFirstRound();
+      LocalFileStore small =
+          second.open(new LibcFileOperations(), clock, capacity(10, Map.of("timeout_ms", 600_000)));
+      small.collector().awaitFirstRound();
+      first.dump(large, BlockBytes.ids(1, 12)).requireOk();
+      small.collector().makeRound();
+      clock.advance(Duration.ofSeconds(6));
+      small.collector().makeRound();
+      TransferResult refused = second.dump(small, BlockBytes.ids(2, 2));
+      assertThat(refused.outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+      for (Path block : SmallSpace.blocks(directory)) {
+        Files.delete(block);
+      }
+      small.collector().makeRound();
+      second.dump(small, BlockBytes.ids(3, 2)).requireOk();
     }
   }
 
