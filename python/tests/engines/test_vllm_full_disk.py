@@ -5,7 +5,6 @@ import re
 import subprocess
 
 import pytest
-import vllm_engine
 from daemons import Daemon, private
 from vllm_engine import cached, difference, forget, full_blocks, generate, prompts
 
@@ -43,7 +42,8 @@ def disk(tmp_path):
     folder.mkdir()
     try:
         subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True, capture_output=True)
-        subprocess.run(["mount", "-o", "loop,errors=remount-ro", image, folder], check=True, capture_output=True)
+        options = "loop,errors=remount-ro"
+        subprocess.run(["mount", "-o", options, image, folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as reason:
         pytest.skip(f"cannot mount a file system: {reason}")
     yield folder
