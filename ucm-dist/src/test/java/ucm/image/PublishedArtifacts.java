@@ -78,10 +78,12 @@ final class PublishedArtifacts {
         mvn,
         """
         #!/bin/sh
+        export MAVEN_OPTS='%s'
         JAVA_HOME='%s' exec '%s/bin/mvn' --batch-mode --no-transfer-progress %s \\
           -Dmaven.repo.local='%s' -Ducm.kills=4 "$@"
         """
             .formatted(
+                UcmProcess.JAVA_OPTIONS,
                 System.getProperty("java.home"),
                 System.getProperty("ucm.maven.home"),
                 mode,
