@@ -14,7 +14,7 @@ from daemons import processes_of
 from hicache_engine import HiCacheEngine, HostPool, keys
 from test_end_to_end import settle, status
 from ucm import client, pages
-from ucm.integration.sglang import hicache
+from ucm.integration.sglang import hicache, pools
 from ucm.integration.sglang.hicache import UcmHiCache
 
 LAYOUTS = ("page_first", "page_first_direct", "layer_first", "page_head")
@@ -91,6 +91,15 @@ def test_pages_in_tensors_are_those_of_the_host_pool(daemon):
     assert storage.exists("cd" * 32) is True
     plain.close()
     direct.close()
+
+
+def test_a_page_has_one_name_whatever_is_asked_with_it():
+    hashed = keys(3, 2)
+    others = ["", "a", hashed[0][:-1], hashed[0] + "0", " " * 64, "0" * 31 + " " * 33, "\N{BULLET}" * 64]
+    alone = [pools._hashes([key]) for key in hashed + others]
+    assert b"".join(alone) == pools._hashes(hashed + others)
+    assert b"".join(alone[: len(hashed)]) == pools._hashes(hashed)
+    assert len(set(alone)) == len(alone) and {len(one) for one in alone} == {16}
 
 
 def test_a_page_is_named_by_all_that_decides_its_bytes(daemon):
