@@ -111,6 +111,13 @@ def main():
                 for number in range(job["prompts"])
             ]
         )
+    # What is stored, as it is loaded and then found in the engine's own cache.
+    pairs = []
+    for number in job["pairs"] * list(range(job["prompts"])):
+        if not llm.reset_prefix_cache():
+            sys.exit("the engine does not forget its own cache")
+        asked = [prompt(f"prompt-{number}", job["length"])]
+        pairs.append([ask(llm, asked, 1)[0][0] for _ in ("loaded", "own")])
     rounds = []
     for turn in range(job["rounds"]):
         together = [prompt(f"decode-{own}-{turn}-{number}", job["block"] // 2) for number in range(8)]
@@ -125,6 +132,7 @@ def main():
     found = {
         "version": vllm.__version__,
         "turns": turns,
+        "pairs": pairs,
         "full_blocks": (job["length"] - 1) // job["block"],
         "decode": rounds,
     }
