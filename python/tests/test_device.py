@@ -1,12 +1,14 @@
 """The device plane: the daemon copies between the slots and KV tensors of a (simulated) GPU."""
 
 import time
+from contextlib import suppress
 
 import pytest
-from test_end_to_end import prompts, settle, status
-from toy_engine import ToyEngine, gpus
+from test_end_to_end import prompts, settle, status, wait_connected
+from toy_engine import ToyEngine, gpus, kv
 from toy_engine.kv import LAYOUTS
-from ucm import device
+from ucm import device, protocol, staging
+from ucm.integration.vllm.worker import WorkerSide
 
 pytestmark = pytest.mark.skipif(
     gpus.of_environment() is None, reason="there is no simulated GPU (SIM_CUDA_DIRECT)"
@@ -127,4 +129,139 @@ def test_a_daemon_that_hangs_in_a_copy_is_ended(own_daemon, monkeypatch):
         run(engine, name, list(prompts(4, 10)))
     assert len(engine.outputs) == 30
     assert own_daemon.process.wait(10) != 0
+    engine.close()
+
+
+# -- from the memory of Cache, without the slots of the segment -----------------------------------------
+
+
+@pytest.fixture
+def loads(patient, monkeypatch):
+    """Slots that loads name. Layers are whole pages, as in models, so those of a block lie together."""
+    monkeypatch.setattr(kv, "HEADS", 4)
+    monkeypatch.setattr(kv, "DIM", 32)
+    named = []
+    message = device.message
+
+    def noted(save, layers, slots, blocks):
+        named.extend([] if save else slots)
+        return message(save, layers, slots, blocks)
+
+    monkeypatch.setattr(device, "message", noted)
+    return named
+
+
+def pooled(daemon, top="", more="", **options):
+    daemon.write_yaml("Cache|Posix", top, more)
+    return ToyEngine(daemon.transfer(), prefix_caching=False, **options)
+
+
+def reads_in_place(daemon):
+    (one,) = status(daemon)
+    return one["reads_in_place"], one["slots"]
+
+
+def hits(engine, daemon, name, prompt=range(100)):
+    before = engine.hits
+    engine.add(name, list(prompt))
+    engine.run()
+    settle(daemon)
+    return engine.hits - before
+
+
+@pytest.mark.parametrize("layerwise", [False, True])
+def test_blocks_are_copied_from_the_memory_of_the_store(own_daemon, loads, layerwise):
+    engine = pooled(own_daemon, f"use_layerwise: {str(layerwise).lower()}\n")
+    assert hits(engine, own_daemon, "stored") == 0
+    is_so, slots = reads_in_place(own_daemon)
+    assert is_so
+    assert hits(engine, own_daemon, "from memory") > 0 and loads and min(loads) >= slots
+    own_daemon.stop()
+    # What is not pinned would be copied by the processor, and late.
+    assert own_daemon.gpu_report()["unregistered"] == own_daemon.gpu_report()["misuses"] == "0"
+    del loads[:]
+    own_daemon.start()
+    wait_connected(engine)
+    assert hits(engine, own_daemon, "from files") > 0 and loads and min(loads) >= slots
+    engine.close()
+
+
+def test_a_slot_beside_the_right_one_is_found_out(own_daemon, loads, monkeypatch):
+    """The control: the engine sees each byte that is wrong."""
+    engine = pooled(own_daemon)
+    hits(engine, own_daemon, "stored")
+    message = device.message
+    monkeypatch.setattr(
+        device,
+        "message",
+        lambda save, layers, slots, blocks: message(save, layers, [slot + 1 for slot in slots], blocks),
+    )
+    with pytest.raises(AssertionError):
+        hits(engine, own_daemon, "wrong")
+    # Its step was cut off.
+    with suppress(AssertionError):
+        engine.close()
+
+
+def test_random_requests_from_memory_that_is_full(own_daemon, loads):
+    own_daemon.pool_gb = 0.0007
+    engine = pooled(own_daemon, num_blocks=40)
+    _, slots = reads_in_place(own_daemon)
+    for name in "ab":
+        run(engine, name, list(prompts(3, 30)))
+    assert engine.hits > 0 and max(loads) >= slots
+    settle(own_daemon)
+    engine.close()
+
+
+@pytest.mark.parametrize("layout, is_so", [("mla", True), ("2BNHD", False)])
+def test_ranks_read_in_place_what_all_have(own_daemon, loads, layout, is_so):
+    engine = pooled(own_daemon, tp=2, layout=layout)
+    assert hits(engine, own_daemon, "stored") == 0
+    assert reads_in_place(own_daemon)[0] is is_so
+    assert hits(engine, own_daemon, "loaded") > 0
+    engine.close()
+
+
+def test_a_pool_that_is_not_pinned_is_not_copied_from(own_daemon, loads):
+    engine = pooled(own_daemon, more="cache_device: host")
+    assert hits(engine, own_daemon, "stored") == 0
+    assert hits(engine, own_daemon, "loaded") > 0
+    assert not reads_in_place(own_daemon)[0]
+    engine.close()
+
+
+@pytest.mark.parametrize("on_host", [True, False])
+def test_what_was_promised_in_memory_outlives_the_daemon(own_daemon, loads, monkeypatch, on_host):
+    """The worker copies it from there by itself, so that no request has to be computed or to end."""
+    monkeypatch.setattr(staging, "_on_host", lambda piece: on_host)
+    engine = pooled(own_daemon)
+    hits(engine, own_daemon, "stored")
+    _, slots = reads_in_place(own_daemon)
+    copy = device.Copies.copy
+
+    def killed(self, save, layers, named, blocks):
+        if not save:
+            own_daemon.kill()
+        return copy(self, save, layers, named, blocks)
+
+    monkeypatch.setattr(device.Copies, "copy", killed)
+    copied = []
+    copy_in = WorkerSide._copy_in
+    monkeypatch.setattr(WorkerSide, "_copy_in", lambda *call: copied.append(copy_in(*call)) or copied[-1])
+    engine.add("promised", list(range(100)))
+    engine.run()
+    assert own_daemon.process.poll() is not None
+    assert engine.hits > 0 and min(loads) >= slots
+    assert copied and all(copied)
+    engine.close()
+
+
+def test_nothing_is_saved_into_memory_that_is_lent(own_daemon, loads):
+    engine = pooled(own_daemon)
+    _, slots = reads_in_place(own_daemon)
+    connection = engine.ranks[0].connector._worker._link.get()
+    connection.send(protocol.COPY, device.message(True, [0], [slots], [0]))
+    assert connection.is_hung_up(60.0)
+    wait_connected(engine)
     engine.close()

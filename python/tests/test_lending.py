@@ -133,6 +133,19 @@ def test_ranks_and_pipelines_without_memory_have_copies(own_daemon, lent, pipeli
     copies(own_daemon, lent, tp=tp)
 
 
+def test_ranks_that_have_the_same_blocks_read_them_in_place(own_daemon):
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False, tp=2, layout="mla")
+    expected, _ = answer(engine, "stored")
+    settle(own_daemon)
+    assert reads_in_place(own_daemon) == [True]
+    for name in ("lent", "again"):
+        found, hits = answer(engine, name)
+        assert found == expected and hits > 0
+        settle(own_daemon)
+    engine.close()
+
+
 def test_the_memory_must_be_what_is_announced(own_daemon, lent):
     own_daemon.write_yaml("Cache|Posix")
     engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)

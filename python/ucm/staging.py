@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 import torch
@@ -60,6 +61,11 @@ class Staging:
     def _by_torch(
         self, save: bool, piece: torch.Tensor, offset: int, slots: List[int], blocks: List[int]
     ) -> None:
+        if any(slot >= len(self) for slot in slots):
+            # In memory of a store: the daemon has failed while it copied from there.
+            for slot, block in zip(slots, blocks):
+                piece[block].copy_(self._bytes(slot, offset, piece.shape[1]))
+            return
         part = self._slots[:, offset : offset + piece.shape[1]]
         to, of = (part, piece) if save else (piece, part)
         targets, sources = (slots, blocks) if save else (blocks, slots)
@@ -70,6 +76,10 @@ class Staging:
             gathered = of.index_select(0, torch.tensor(sources, dtype=torch.long, device=of.device))
             rows = torch.tensor(targets, dtype=torch.long, device=to.device)
             to.index_copy_(0, rows, gathered.to(to.device))
+
+    def _bytes(self, slot: int, offset: int, count: int) -> torch.Tensor:
+        start = self.segment.address(slot) + offset
+        return torch.frombuffer((ctypes.c_ubyte * count).from_address(start), dtype=torch.uint8)
 
     def _by_daemon(
         self, save: bool, layers: Sequence[int], slots: List[int], blocks: List[int]

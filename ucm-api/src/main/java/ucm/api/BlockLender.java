@@ -11,12 +11,13 @@ public interface BlockLender {
   /**
    * Where blocks are lent: each begins in a slot, and lies in one piece.
    *
+   * @param memory all of it
    * @param descriptor of the memory in this process; others open {@code /proc/PID/fd/N}
-   * @param byteSize all of it
+   * @param isPinned whether devices that this process copies to read it by themselves
    * @param slots how many; a block may reach over several
    * @param stride bytes from one slot to the next
    */
-  record Lending(int descriptor, long byteSize, int slots, long stride) {}
+  record Lending(MemoryRegion memory, int descriptor, boolean isPinned, int slots, long stride) {}
 
   /**
    * Says where blocks are lent, as long as the store is open.

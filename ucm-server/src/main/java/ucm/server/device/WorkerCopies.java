@@ -12,6 +12,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockLender.Lending;
 import ucm.api.MemoryRegion;
 import ucm.device.Device;
 import ucm.device.DeviceDriver;
@@ -25,8 +26,8 @@ import ucm.server.protocol.WorkerFields;
 import ucm.server.staging.StagingSegment;
 
 /**
- * Copies between the slots of a rank and its KV cache on a device. Loads have a stream and a thread, saves have
- * others, so that both directions of the bus are used at once. Thread-safe.
+ * Copies between the slots of a rank and its KV cache on a device, and from slots that a store lends. Loads have
+ * a stream and a thread, saves have others, so that both directions of the bus are used at once. Thread-safe.
  *
  * <p>After {@link #close} nothing here touches the worker's memory any more.
  */
@@ -36,7 +37,7 @@ public final class WorkerCopies implements AutoCloseable {
 
   private final WorkerMemory memory;
   private final StagingSegment segment;
-  private final MemoryRegion slots;
+  private final @Nullable Lending lent;
   private final KvLayout layout;
   // Slots hold blocks of one group, whose layers lie one behind the other.
   private final int[] groupOf;
@@ -110,13 +111,14 @@ public final class WorkerCopies implements AutoCloseable {
     }
   }
 
-  private WorkerCopies(WorkerMemory memory, StagingSegment segment, WorkerFields worker) {
+  private WorkerCopies(
+      WorkerMemory memory, StagingSegment segment, @Nullable Lending lent, WorkerFields worker) {
     this.memory = memory;
     this.segment = segment;
+    this.lent = lent;
     layout = worker.layout();
     groupOf = worker.groups().groupOf(layout);
     int rank = worker.rank();
-    slots = segment.region();
     loads = new CopyThread("load-" + rank);
     saves = new CopyThread("save-" + rank);
   }
@@ -126,14 +128,19 @@ public final class WorkerCopies implements AutoCloseable {
    *
    * @param worker the rank and its layers
    * @param segment the slots of the rank; pinned on the device, if they were not
+   * @param lent slots of a store, which loads may name as well, by the numbers behind those of the segment
    * @throws DeviceException when the daemon cannot copy; says why
    */
   public static WorkerCopies open(
-      SharedDevices devices, DeviceFields fields, WorkerFields worker, StagingSegment segment) {
+      SharedDevices devices,
+      DeviceFields fields,
+      WorkerFields worker,
+      StagingSegment segment,
+      @Nullable Lending lent) {
     Device device = devices.require(fields.uuid());
     segment.pin(device);
-    WorkerCopies copies =
-        new WorkerCopies(new WorkerMemory(device, fields, worker.layout()), segment, worker);
+    WorkerMemory memory = new WorkerMemory(device, fields, worker.layout());
+    WorkerCopies copies = new WorkerCopies(memory, segment, lent, worker);
     try {
       copies.probe();
     } catch (RuntimeException e) {
@@ -185,8 +192,9 @@ public final class WorkerCopies implements AutoCloseable {
   public void copy(CopyMessage message, Consumer<String> done) {
     require("layer", message.firstLayer(), layout.layers());
     require("layer", message.firstLayer() + message.layers() - 1, layout.layers());
+    int slots = segment.slots() + (lent == null || message.save() ? 0 : lent.slots());
     for (int slot : message.slots()) {
-      require("slot", slot, segment.slots());
+      require("slot", slot, slots);
     }
     for (int block : message.blocks()) {
       require("block", block, memory.blocks());
@@ -221,12 +229,18 @@ public final class WorkerCopies implements AutoCloseable {
   private void queue(
       DeviceStream stream, CopyMessage message, WorkerMemory.Tensor tensor, long slotOffset) {
     for (int i = 0; i < message.slots().length; i++) {
-      long inSlots = message.slots()[i] * segment.stride() + slotOffset;
+      int slot = message.slots()[i];
+      MemoryRegion host = segment.region();
+      long onHost = slot * segment.stride() + slotOffset;
+      if (lent != null && slot >= segment.slots()) {
+        host = lent.memory();
+        onHost = (slot - segment.slots()) * lent.stride() + slotOffset;
+      }
       long onDevice = tensor.offsetOf(message.blocks()[i]);
       if (message.save()) {
-        stream.copy(tensor.region(), onDevice, slots, inSlots, tensor.blockBytes());
+        stream.copy(tensor.region(), onDevice, host, onHost, tensor.blockBytes());
       } else {
-        stream.copy(slots, inSlots, tensor.region(), onDevice, tensor.blockBytes());
+        stream.copy(host, onHost, tensor.region(), onDevice, tensor.blockBytes());
       }
     }
   }

@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockLender.Lending;
 import ucm.api.StoreException;
 import ucm.api.config.ConfigKey;
 import ucm.device.DeviceException;
@@ -56,8 +57,7 @@ public final class EngineSession implements AutoCloseable {
   private final Engines.Context context;
   private final EngineFields fields;
   private volatile UcmConfig config;
-  private boolean namesBlocks;
-  private boolean borrows;
+  private PoolUse pool = PoolUse.ANY;
   // Clients map segments by it, so that a segment of an engine that was here before is not taken
   // for this one.
   private final int generation = RANDOM.nextInt();
@@ -70,6 +70,8 @@ public final class EngineSession implements AutoCloseable {
   // One worker of each stage, whether it is connected or not.
   private final Map<Integer, WorkerFields> stages = new TreeMap<>();
   private final BitSet connectedRanks = new BitSet();
+  // Those that can read what is lent.
+  private final BitSet mappedRanks = new BitSet();
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
   private final Map<Integer, WorkerCopies> deviceRanks = new TreeMap<>();
@@ -149,7 +151,7 @@ public final class EngineSession implements AutoCloseable {
       String hostReason = "";
       @Nullable WorkerCopies copies = null;
       try {
-        copies = deviceCopies(worker, segment);
+        copies = deviceCopies(worker, segment, now.loadSlots.lending());
       } catch (DeviceException e) {
         hostReason = String.valueOf(e.getMessage());
         LOG.warn("{}: rank {}: the worker copies, as {}", fields.instance(), rank, hostReason);
@@ -189,12 +191,18 @@ public final class EngineSession implements AutoCloseable {
   }
 
   /**
-   * Says in which memory the only worker can read blocks that the store has there.
+   * Says in which memory a worker can read blocks that the store has there.
    *
-   * @param isMapped whether it has mapped that: blocks are lent from now on
+   * @param isMapped whether it has mapped that: blocks are lent when all have
    */
-  public synchronized LendingMessage lend(boolean isMapped) {
-    return borrows ? registered().loadSlots.lend(isMapped) : LendingMessage.NONE;
+  public synchronized LendingMessage lend(int rank, boolean isMapped) {
+    EngineBlocks now = registered();
+    // What is not pinned would be copied to a device by the processor.
+    if (!pool.isMapped() || !(deviceRanks.isEmpty() || now.loadSlots.isPinned())) {
+      return LendingMessage.NONE;
+    }
+    mappedRanks.set(rank, isMapped);
+    return now.loadSlots.lend(mappedRanks.cardinality() == ranks(now.stages.size()));
   }
 
   private void requireRank(int rank, StageMessage stage) throws ProtocolException {
@@ -242,9 +250,8 @@ public final class EngineSession implements AutoCloseable {
     EngineBlocks now = blocks;
     if (now == null) {
       List<WorkerFields> all = List.copyOf(stages.values());
-      // Ranks would have the same block in slots of other numbers.
-      borrows = ranks(all.size()) == 1 && all.getFirst().device() == null;
-      config = own(config);
+      pool = pool.by(fields, all);
+      config = pool.config(config);
       now = new EngineBlocks(context, fields, config, all, identity, mostSlots, generation);
       blocks = now;
     }
@@ -281,17 +288,10 @@ public final class EngineSession implements AutoCloseable {
 
   /** From now on the engine is one whose blocks are in slots of the host, and it may have many sizes. */
   private synchronized void named() {
-    namesBlocks = true;
-    config = own(config);
-  }
-
-  private UcmConfig own(UcmConfig some) {
-    if (!(namesBlocks || borrows) || !some.pipeline().stages().contains("Cache")) {
-      return some;
+    if (blocks == null) {
+      pool = PoolUse.NAMED;
+      config = pool.config(config);
     }
-    Map<String, Object> host = Map.of("cache_device", "host", "cache_buffer_lent", borrows);
-    UcmConfig own = some.with(host, "ucm serve");
-    return namesBlocks ? own.with(Map.of("cache_buffer_divided", true), "ucm serve") : own;
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker, IdentityMessage identity)
@@ -322,12 +322,13 @@ public final class EngineSession implements AutoCloseable {
     return fields.mla() ? rank / fields.tpSize() : rank;
   }
 
-  private @Nullable WorkerCopies deviceCopies(WorkerFields worker, StagingSegment segment) {
+  private @Nullable WorkerCopies deviceCopies(
+      WorkerFields worker, StagingSegment segment, @Nullable Lending lending) {
     DeviceFields device = worker.device();
     if (device == null) {
       return null;
     }
-    WorkerCopies copies = WorkerCopies.open(context.devices(), device, worker, segment);
+    WorkerCopies copies = WorkerCopies.open(context.devices(), device, worker, segment, lending);
     deviceRanks.put(worker.rank(), copies);
     return copies;
   }
@@ -346,6 +347,7 @@ public final class EngineSession implements AutoCloseable {
   public synchronized void closeWorker(int rank) {
     connectedRanks.clear(rank);
     deviceRanks.remove(rank);
+    mappedRanks.clear(rank);
     ready = false;
     registered().workerIsGone(part(rank), saves(rank));
   }
@@ -466,7 +468,7 @@ public final class EngineSession implements AutoCloseable {
   synchronized Map<String, Object> reload(UcmConfig asked) {
     UcmConfig inUse = config;
     List<ConfigKey<?>> keys = new ArrayList<>(context.keys(inUse));
-    ConfigChange change = ConfigChange.of(inUse, own(asked), keys);
+    ConfigChange change = ConfigChange.of(inUse, pool.config(asked), keys);
     Map<String, String> refused = new LinkedHashMap<>();
     EngineBlocks now = blocks;
     if (now != null) {

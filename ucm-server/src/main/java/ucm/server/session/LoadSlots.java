@@ -31,7 +31,7 @@ final class LoadSlots {
 
   private final StagingSlots staging;
   private final @Nullable BlockLender lender;
-  // Whether the worker can read what is lent.
+  // Whether the workers can read what is lent.
   private volatile boolean lends;
 
   /**
@@ -47,14 +47,19 @@ final class LoadSlots {
   /**
    * Says where blocks can be lent.
    *
-   * @param isMapped whether the worker has mapped that: blocks are lent from now on
+   * @param isMapped whether the workers have mapped that: blocks are lent from now on
    * @return of no slots when they cannot
    */
   LendingMessage lend(boolean isMapped) {
-    Lending lending = lender == null ? null : lender.lending();
+    Lending lending = lending();
     LendingMessage answer = lending == null ? LendingMessage.NONE : described(lending);
     lends = isMapped && answer.slots() > 0;
     return answer;
+  }
+
+  /** Where blocks can be lent; null when they cannot. */
+  @Nullable Lending lending() {
+    return lender == null ? null : lender.lending();
   }
 
   private static LendingMessage described(Lending lending) {
@@ -62,7 +67,7 @@ final class LoadSlots {
     try {
       return new LendingMessage(
           lending.descriptor(),
-          lending.byteSize(),
+          lending.memory().byteSize(),
           lending.slots(),
           lending.stride(),
           ((Number) Files.getAttribute(memory, "unix:ino")).longValue(),
@@ -73,7 +78,13 @@ final class LoadSlots {
     }
   }
 
-  /** The worker is gone. */
+  /** Whether devices that this process copies to read it by themselves. */
+  boolean isPinned() {
+    Lending lending = lending();
+    return lending != null && lending.isPinned();
+  }
+
+  /** A worker is gone. */
   void endLending() {
     lends = false;
   }

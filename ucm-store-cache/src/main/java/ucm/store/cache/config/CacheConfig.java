@@ -83,8 +83,8 @@ public record CacheConfig(
           .defaultTo(false)
           .doc(
               "Have the buffer in memory that other processes of the user can map, so that an"
-                  + " engine reads blocks where they are. Only with cache_device host. ucm serve"
-                  + " sets both for engines of one process whose KV cache is in host memory.");
+                  + " engine reads blocks where they are. ucm serve sets it for engines of one"
+                  + " process whose KV cache is in host memory, or which it copies to their GPU.");
 
   static final ConfigKey<Integer> STREAMS =
       ConfigKey.integer("cache_stream_number")
@@ -284,11 +284,10 @@ public record CacheConfig(
     return divided && !shared && device.wanted().equals("host");
   }
 
-  /** Whether other processes may read the blocks in the pool: their shards can lie one behind the other. */
+  /** Whether engines may read the blocks in the pool: their shards can lie one behind the other. */
   public boolean isLendable() {
     return lent
         && !loadNextOnly
-        && device.wanted().equals("host")
         && (layout().shardCount() == 1 || layout().shardSize() == stride());
   }
 

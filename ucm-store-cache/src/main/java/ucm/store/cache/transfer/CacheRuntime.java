@@ -157,7 +157,11 @@ public final class CacheRuntime {
     return memory.descriptor() == PoolMemory.NOT_SHARED
         ? null
         : new BlockLender.Lending(
-            memory.descriptor(), memory.byteSize(), memory.slots(), memory.stride());
+            memory.region(),
+            memory.descriptor(),
+            engineDevice.isThere(),
+            memory.slots(),
+            memory.stride());
   }
 
   /** Lends the first blocks that are in the pool. */

@@ -458,12 +458,12 @@ final class LendTest {
   /** The memory as another process of this user maps it. */
   private static MemorySegment mapped(TestCache cache) throws IOException {
     Lending lending = Objects.requireNonNull(cache.store.lending());
-    assertThat(lending.byteSize()).isEqualTo(lending.slots() * lending.stride());
+    assertThat(lending.memory().byteSize()).isEqualTo(lending.slots() * lending.stride());
     Path path =
         Path.of("/proc", Long.toString(ProcessHandle.current().pid()), "fd")
             .resolve(Integer.toString(lending.descriptor()));
     try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ)) {
-      return file.map(MapMode.READ_ONLY, 0, lending.byteSize(), Arena.ofAuto());
+      return file.map(MapMode.READ_ONLY, 0, lending.memory().byteSize(), Arena.ofAuto());
     }
   }
 
