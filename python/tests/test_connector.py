@@ -43,6 +43,7 @@ class FakeConnection:
 
     def __init__(self, generation=1):
         self.generation = generation
+        self.lingers = False
         self.sent = []
         # What was waited for, and how much had been sent before.
         self.asked = []

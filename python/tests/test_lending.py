@@ -135,12 +135,15 @@ def test_ranks_and_pipelines_without_memory_have_copies(own_daemon, lent, pipeli
 
 def test_ranks_that_have_the_same_blocks_read_them_in_place(own_daemon):
     own_daemon.write_yaml("Cache|Posix")
-    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False, tp=2, layout="mla")
-    expected, _ = answer(engine, "stored")
+    # In other processes layers are as small as ever; those of so large a block are whole pages.
+    large = {"block_size": 128, "budget": 256}
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False, tp=2, layout="mla", **large)
+    prompt = list(range(300))
+    expected, _ = answer(engine, "stored", prompt)
     settle(own_daemon)
     assert reads_in_place(own_daemon) == [True]
     for name in ("lent", "again"):
-        found, hits = answer(engine, name)
+        found, hits = answer(engine, name, prompt)
         assert found == expected and hits > 0
         settle(own_daemon)
     engine.close()

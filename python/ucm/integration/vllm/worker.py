@@ -514,15 +514,21 @@ class WorkerSide:
             if copier is not None:
                 copier.close()
         if self._link is not None:
-            self._await_daemon(self._link)
-            self._link.close()
+            self._hang_up(self._link)
 
-    def _await_daemon(self, link: Link) -> None:
-        """Until it has heard of all saves: others are dropped when the scheduler's side ends."""
+    def _hang_up(self, link: Link) -> None:
+        """When the daemon has heard of all saves: others are dropped when the scheduler's side ends."""
+        connection: Optional[Connection] = None
         try:
-            link.get().ask(protocol.PING, protocol.Writer(), protocol.DONE, END_SECONDS)
+            connection = link.get()
+            # Where the daemon copies, another thread reads its answers.
+            if not connection.lingers:
+                connection.ask(protocol.PING, protocol.Writer(), protocol.DONE, END_SECONDS)
         except (OSError, Gone, ProtocolError, Refused) as reason:
             self._log.debug("UCM: the last saves may not be stored: %s", reason)
+        link.close()
+        if connection is not None and connection.lingers:
+            connection.is_hung_up(END_SECONDS)
 
 
 def _tell(connection: Connection, kind: int, body: protocol.Writer, what: str) -> None:
