@@ -149,6 +149,11 @@ def test_ranks_that_have_the_same_blocks_read_them_in_place(own_daemon):
     engine.close()
 
 
+def test_a_file_that_forbids_it_has_copies(own_daemon, lent):
+    own_daemon.write_yaml("Cache|Posix", more="cache_buffer_lent: false")
+    copies(own_daemon, lent)
+
+
 def test_the_memory_must_be_what_is_announced(own_daemon, lent):
     own_daemon.write_yaml("Cache|Posix")
     engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)

@@ -17,6 +17,8 @@ import ucm.server.protocol.WorkerFields;
  */
 record PoolUse(boolean namesBlocks, boolean isMapped, boolean isHost) {
 
+  private static final String LENT = "cache_buffer_lent";
+
   /** As long as nothing is known of the workers. */
   static final PoolUse ANY = new PoolUse(false, false, false);
 
@@ -29,7 +31,7 @@ record PoolUse(boolean namesBlocks, boolean isMapped, boolean isHost) {
     return new PoolUse(namesBlocks, haveSame, stages.getFirst().device() == null);
   }
 
-  /** A configuration with what follows from it. */
+  /** A configuration with what follows from it; one that says itself whether blocks are lent keeps that. */
   UcmConfig config(UcmConfig some) {
     Map<String, Object> own = new LinkedHashMap<>();
     if (namesBlocks) {
@@ -38,8 +40,8 @@ record PoolUse(boolean namesBlocks, boolean isMapped, boolean isHost) {
     if (isHost && (namesBlocks || isMapped)) {
       own.put("cache_device", "host");
     }
-    if (isMapped) {
-      own.put("cache_buffer_lent", true);
+    if (isMapped && !some.connector().containsKey(LENT)) {
+      own.put(LENT, true);
     }
     boolean hasPool = some.pipeline().stages().contains("Cache");
     return own.isEmpty() || !hasPool ? some : some.with(own, "ucm serve");

@@ -41,8 +41,7 @@ public final class BlockScan {
   private static final int CLOCK_MASK = 15;
   private static final int ATTEMPTS = 3;
   // A folder changed so short before a scan may change again without another time of change. One of
-  // a
-  // time to come, as when the clock was set back, gets another time too.
+  // a time to come, as when the clock was set back, gets another time too.
   private static final long SETTLE_MILLIS = TimeUnit.SECONDS.toMillis(2);
   private static final int NAME_DIGITS = 32;
 
