@@ -199,8 +199,13 @@ final class LendTest {
     assertThat(store(LAYOUT, SHARDS).store.lending()).isNotNull();
     BlockLayout apart = BlockLayout.uniform(100, 100, 200);
     assertThat(store(apart, SHARDS).store.lending()).isNull();
+  }
+
+  @Test
+  void whatNoDeviceHasPinnedIsToldApart() {
     settings.put("cache_device", "auto");
-    assertThat(store(LAYOUT, SHARDS).store.lending()).isNull();
+    Lending lending = store(LAYOUT, SHARDS).store.lending();
+    assertThat(Objects.requireNonNull(lending).isPinned()).isFalse();
   }
 
   /** Whose pool becomes smaller gives back what it does not lend. */
