@@ -25,10 +25,8 @@ SILENT_SECONDS = 1.0
 FEWEST_SLOTS = 4
 # So that reads and writes of two steps each leave slots for the other.
 STEPS = 4
-# So that one step is copied here while the daemon reads or writes the next one. The first is smaller, as
-# one side waits for it, and each is twice the one before.
+# So that one step is copied here while the daemon reads or writes the next one.
 STEP_BYTES = 16 << 20
-FIRST_STEP = 8
 
 Pieces = Sequence[Tuple[int, int]]
 _Answer = TypeVar("_Answer")
@@ -42,7 +40,6 @@ class Session:
         self.connection = connection
         self.segment = segment
         self.step = max(1, min(segment.slots // STEPS, STEP_BYTES // segment.stride))
-        self.first_step = max(1, self.step // FIRST_STEP)
         # Steps that are stored while the next one is copied: a second keeps the daemon's threads at work.
         self.ahead = 2 if segment.slots >= 2 * STEPS * self.step else 1
         self._link = link
@@ -320,9 +317,8 @@ class Pages:
 
     def _get(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0
-        step = session.first_step
         asked_at = time.monotonic()
-        asked: Optional[int] = session.send(protocol.LEASE, Writer().ids(ids[:step]))
+        asked: Optional[int] = session.send(protocol.LEASE, Writer().ids(ids[: session.step]))
         while asked is not None:
             # This process may have been stopped when the answer came.
             since = asked_at
@@ -332,10 +328,9 @@ class Pages:
             if end > len(ids):
                 raise ProtocolError(f"the daemon names {count} slots, and fewer were asked for")
             asked = None
-            if 0 < count and (count == step or count < leased.found) and end < len(ids):
+            if 0 < count and (count == session.step or count < leased.found) and end < len(ids):
                 # It is read while these are copied.
-                step = min(2 * step, session.step)
-                following = Writer().ids(ids[end : end + step])
+                following = Writer().ids(ids[end : end + session.step])
                 asked_at = time.monotonic()
                 asked = session.send(protocol.LEASE, following)
             moves: List[Move] = []
@@ -357,17 +352,14 @@ class Pages:
 
     def _set(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0
-        step = session.first_step
         stored = len(ids)
         commits: Deque[_Commit] = deque()
         while done < len(ids) and stored == len(ids):
             since = time.monotonic()
-            wanted = ids[done : done + step]
-            asked = session.send(protocol.RESERVE, Writer().ids(wanted))
-            step = min(2 * step, session.step)
+            asked = session.send(protocol.RESERVE, Writer().ids(ids[done : done + session.step]))
             answer = session.wait(asked, protocol.RESERVED, RESERVE_SECONDS)
             save, slots = protocol.read_reserved(answer)
-            if len(slots) != len(wanted):
+            if len(slots) != min(session.step, len(ids) - done):
                 raise ProtocolError(f"the daemon names {len(slots)} slots, and others were asked for")
             written = []
             moves: List[Move] = []
