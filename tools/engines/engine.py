@@ -54,6 +54,21 @@ def ask(llm, prompts, tokens):
     return answers, rate
 
 
+def loaded(transfer):
+    """Blocks that UCM has promised so far, as its daemon counts them."""
+    if transfer is None:
+        return 0
+    from ucm import protocol
+    from ucm.client import Connection
+
+    socket = transfer["kv_connector_extra_config"]["ucm_socket"]
+    observer = Connection(socket, protocol.OBSERVER, "tools/engines/run", 60.0)
+    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 60.0)
+    observer.close()
+    engines = json.loads(protocol.Reader(answer.body).string())["engines"]
+    return sum(one["external_hit_blocks"] for one in engines)
+
+
 def wait_until_stored(folder, files):
     """Blocks leave after the answer: the next engine starts when they lie in the store."""
     deadline = time.monotonic() + STORED_SECONDS
@@ -113,6 +128,7 @@ def main():
         )
     # What is stored, as it is loaded and then found in the engine's own cache.
     pairs = []
+    before = loaded(job["transfer"])
     for number in job["pairs"] * list(range(job["prompts"])):
         if not llm.reset_prefix_cache():
             sys.exit("the engine does not forget its own cache")
@@ -133,6 +149,7 @@ def main():
         "version": vllm.__version__,
         "turns": turns,
         "pairs": pairs,
+        "loaded": loaded(job["transfer"]) - before,
         "full_blocks": (job["length"] - 1) // job["block"],
         "decode": rounds,
     }
