@@ -153,11 +153,12 @@ class WorkerSide:
         opened = protocol.read_opened(answer.body)
         self.layerwise = bool(opened.settings & protocol.LAYERWISE)
         staging = Staging(opened)
-        by_daemon = exported is not None and pidfd is not None and opened.plane == protocol.DEVICE_PLANE
+        by_daemon = exported is not None and opened.plane == protocol.DEVICE_PLANE
         # This worker would copy to a device from memory that is not pinned.
         if by_daemon or (exported is None and self._device().type == "cpu"):
             staging.segment.borrow(connection, self._log)
-        if exported is not None and pidfd is not None and by_daemon:
+        if by_daemon:
+            assert exported is not None and pidfd is not None
             staging.copies = device.Copies(connection, pidfd, self._log)
             if not device.is_answered(exported, written):
                 self._use_host("the daemon has opened other memory than this worker's")

@@ -160,13 +160,18 @@ final class ServeTest {
     }
   }
 
+  private static Planned fourBlocksToSave(TestEngine engine) throws Exception {
+    int[] tokens = prompt(4 * BLOCK + 1);
+    Found _ = engine.scheduler.lookup(1, 0, tokens);
+    Planned planned = engine.scheduler.plan(0, 0, 1, 0, tokens.length).getFirst();
+    assertThat(planned.slots()).hasSize(4);
+    return planned;
+  }
+
   @Test
   void slotsThatAWorkerIsFillingRestUntilItHasDoneSoOrHangsUp() throws Exception {
     try (TestEngine engine = engine(2)) {
-      int[] tokens = prompt(4 * BLOCK + 1);
-      Found _ = engine.scheduler.lookup(1, 0, tokens);
-      Planned planned = engine.scheduler.plan(0, 0, 1, 0, tokens.length).getFirst();
-      assertThat(planned.slots()).hasSize(4);
+      Planned planned = fourBlocksToSave(engine);
       TestClient stopped = engine.workers.getLast();
       stopped.mark(planned.slots().get(2), true);
       engine.scheduler.close();
@@ -186,9 +191,7 @@ final class ServeTest {
   @Test
   void marksOfAWorkerThatHangsUpKeepNothing() throws Exception {
     try (TestEngine engine = engine(2)) {
-      int[] tokens = prompt(4 * BLOCK + 1);
-      Found _ = engine.scheduler.lookup(1, 0, tokens);
-      Planned planned = engine.scheduler.plan(0, 0, 1, 0, tokens.length).getFirst();
+      Planned planned = fourBlocksToSave(engine);
       TestClient killed = engine.workers.getLast();
       killed.mark(planned.slots().get(2), true);
       killed.close();
