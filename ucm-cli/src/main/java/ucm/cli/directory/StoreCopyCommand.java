@@ -141,18 +141,15 @@ final class StoreCopyCommand extends JsonCommand {
       // After Ctrl-C what is being written is written to its end, and nothing more is begun.
       AutoCloseable _ =
           cleanup.add(() -> writes.writeLock().tryLock(LAST_WRITES_SECONDS, TimeUnit.SECONDS));
-      try (WorkThreads pool = new WorkThreads(new OwnThreads("ucm-copy-", (_, _) -> {}), threads)) {
-        for (int i = 0; i < blocks.size() && !work.isStopped(); i++) {
-          StoredBlock block = blocks.get(i);
-          pool.submit(
-              () -> {
-                if (!work.isStopped()) {
-                  copy(block, reader, writer, limit, work);
-                  tell(work, blocks.size());
-                }
-              });
-        }
-      }
+      WorkThreads.forEach(
+          new OwnThreads("ucm-copy-", (_, _) -> {}),
+          threads,
+          blocks,
+          work::isStopped,
+          block -> {
+            copy(block, reader, writer, limit, work);
+            tell(work, blocks.size());
+          });
     }
     return !work.isStopped();
   }

@@ -1,10 +1,13 @@
 package ucm.platform.thread;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 
@@ -37,6 +40,27 @@ public final class WorkThreads implements AutoCloseable {
             new ArrayBlockingQueue<>(WAITING_PER_THREAD * count),
             own,
             new ThreadPoolExecutor.CallerRunsPolicy());
+  }
+
+  /**
+   * Does some work on each of some things, until it is stopped.
+   *
+   * @param count threads, beside the caller
+   * @throws RuntimeException the first that was thrown, which ends it; of an error, a {@link StoreException}
+   */
+  public static <T> void forEach(
+      OwnThreads own, int count, List<T> all, BooleanSupplier stopped, Consumer<T> work) {
+    try (WorkThreads threads = new WorkThreads(own, count)) {
+      for (int i = 0; i < all.size() && !stopped.getAsBoolean(); i++) {
+        T one = all.get(i);
+        threads.submit(
+            () -> {
+              if (!stopped.getAsBoolean()) {
+                work.accept(one);
+              }
+            });
+      }
+    }
   }
 
   /** Hands in some work. After one that threw, nothing more is done. */

@@ -142,6 +142,17 @@ final class BucketDirectoriesTest {
     assertThat(summary.quarantinedFiles()).isOne();
   }
 
+  /** What the others of its folder are is known before any of them is judged. */
+  @Test
+  void theFirstBlockIsFoundDamagedWhoseFooterIs() throws Exception {
+    String least = IntStream.range(0, BLOCKS).mapToObj(this::key).sorted().toList().getFirst();
+    flip(gateway.file(least), 65_536 + 40);
+    List<Damage> found = new ArrayList<>();
+    VerifyResult seen = bucket().verify(new VerifyPlan(1, 0, false), observer, found::add);
+    assertThat(seen.unverified()).isZero();
+    assertThat(found).extracting(Damage::path).singleElement().asString().endsWith(least);
+  }
+
   @Test
   void removesTheOldestUntilItFitsAndThoseThatAreNamed() {
     CollectResult dry = bucket().collect(new CollectPlan(null, 0.5, true), observer);
@@ -183,15 +194,25 @@ final class BucketDirectoriesTest {
     byte[] bytes = Arrays.copyOf(Files.readAllBytes(file(1)), 65_536);
     Files.write(bare, bytes);
     List<Damage> failed = new ArrayList<>();
+    VerifyResult read =
+        at(brought, Map.of()).verify(new VerifyPlan(1, 0, true), observer, failed::add);
+    assertThat(read.blocks()).isOne();
+    assertThat(read.unverified()).isOne();
+    assertThat(at(brought, Map.of()).summarize(observer).getFirst().unverifiedBlocks()).isOne();
     AdoptPlan plan = new AdoptPlan(2, 0, false);
+    Files.move(target, folder.resolve("kept"));
     var first = at(brought, Map.of()).adopt(plan, observer, failed::add);
-    assertThat(first.adopted()).isOne();
     assertThat(first.skipped()).as("of no known layout").isOne();
     Map<String, Object> layout =
         Map.of("block_size", 65_536, "shard_size", 16_384, "tensor_size", 8192);
-    var second = at(brought, layout).adopt(plan, observer, failed::add);
-    assertThat(second.adopted()).isOne();
-    assertThat(second.verifiable()).isOne();
+    assertThat(
+            at(brought, layout).adopt(new AdoptPlan(2, 0, true), observer, failed::add).adopted())
+        .isOne();
+    Files.move(folder.resolve("kept"), target);
+    var second = at(brought, Map.of()).adopt(plan, observer, failed::add);
+    assertThat(second.adopted()).as("of the layout of the other").isEqualTo(2);
+    var third = at(brought, Map.of()).adopt(plan, observer, failed::add);
+    assertThat(third.verifiable()).isEqualTo(2);
     assertThat(failed).isEmpty();
     stores
         .load(stores.open(new S3Store(), gateway.settings(brought)), BlockBytes.ids(1, 2))

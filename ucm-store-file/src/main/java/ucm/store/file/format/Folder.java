@@ -49,9 +49,7 @@ public record Folder(int directory, int slot, String path) {
       folders.forEach(action);
       return;
     }
-    try (WorkThreads walk = new WorkThreads(kind.threads("walk"), threads)) {
-      folders.forEach(folder -> walk.submit(() -> action.accept(folder)));
-    }
+    WorkThreads.forEach(kind.threads("walk"), threads, folders, () -> false, action);
   }
 
   /** Space that a file takes, from its size: whole units of 4 KiB. */

@@ -1,13 +1,15 @@
 package ucm.store.s3.admin;
 
+import static java.util.stream.Collectors.groupingBy;
+
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -19,13 +21,19 @@ import ucm.api.admin.WholeBlocks;
 import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.block.ObjectFormat;
+import ucm.store.s3.client.ClientSettings;
+import ucm.store.s3.client.CrtObjectClient;
+import ucm.store.s3.client.ObjectClient;
+import ucm.store.s3.client.ObjectList;
 import ucm.store.s3.client.ObjectList.Listed;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
+import ucm.store.s3.client.ObjectRequest.Sink;
 
 /**
- * The blocks below a prefix, whatever their layouts. The folder of a layout is named by its checksum, so the footer of
- * one of its objects tells the layout of all. Thread-safe.
+ * The blocks below a prefix as people use them, whatever their layouts: each request waits for its answer, and what is
+ * refused is an error. The folder of a layout is named by its checksum, so the footer of one of its objects tells the
+ * layout of all. Thread-safe.
  */
 final class BucketBlocks implements WholeBlocks {
 
@@ -35,45 +43,125 @@ final class BucketBlocks implements WholeBlocks {
     String id() {
       return BlockIds.hex(high, low);
     }
+
+    String key() {
+      return entry.key();
+    }
+
+    long size() {
+      return entry.size();
+    }
   }
 
-  private static final Pattern NAME = Pattern.compile("([0-9a-f]{8})/([0-9a-f]{3})/([0-9a-f]{32})");
+  /** What is below the prefix: blocks in the order of their keys, and the keys of all else. */
+  record Listing(List<BlockObject> blocks, List<String> others) {}
 
-  private final BucketAccess bucket;
+  private static final Pattern NAME = Pattern.compile("([0-9a-f]{8})/([0-9a-f]{3})/([0-9a-f]{32})");
+  private static final int TRIES = 4;
+  // Blocks of a folder, of which none has a footer, until it is taken for one without.
+  private static final int MOST_ASKED = 100;
+  private static final Duration CLOSE = Duration.ofSeconds(5);
+
+  private final ObjectClient client;
+  private final ClientSettings settings;
   private final String prefix;
-  private final String place;
+  private final long nanos;
+  private final ObjectList list;
   // By the folder of a layout; of what is no layout, or could not be told, there is none.
   private final Map<String, StoredLayout> layouts = new ConcurrentHashMap<>();
   // By block, with all its layouts; listed when it is first asked what is here.
-  private @Nullable Map<String, List<Listed>> present;
+  private @Nullable Map<String, List<BlockObject>> present;
 
-  BucketBlocks(BucketAccess bucket, String prefix) {
-    this.bucket = bucket;
+  /**
+   * Connects when something is asked for.
+   *
+   * @param nanos how long a request may take
+   */
+  BucketBlocks(ClientSettings settings, String prefix, long nanos) {
+    this.settings = settings;
     this.prefix = prefix;
-    this.place = "s3://" + bucket.name() + "/" + prefix;
+    this.nanos = nanos;
+    this.client =
+        new CrtObjectClient(
+            settings,
+            task -> Thread.ofPlatform().daemon().name("ucm-s3-admin-timer").unstarted(task),
+            System::nanoTime);
+    this.list = new ObjectList(client, prefix, nanos);
   }
 
-  String place() {
-    return place;
+  /** What an object is called, or the place of all when there is no key. */
+  String address(String key) {
+    return "s3://" + settings.bucket() + "/" + key;
   }
 
-  BucketAccess bucket() {
-    return bucket;
+  /** Sends a request, once more where no server answered; and takes only what a server did, or that it has none. */
+  ObjectReply send(ObjectRequest request) {
+    ObjectReply reply = client.send(request, nanos).join();
+    for (int i = 1; i < TRIES && isWorthTrying(reply); i++) {
+      reply = client.send(request, nanos).join();
+    }
+    if (!reply.ok() && !reply.isMissing()) {
+      throw new StoreException(
+          "%s of the bucket %s at %s failed: %s; `ucm doctor` says more"
+              .formatted(request, settings.bucket(), settings.endpoints(), reply.describe()));
+    }
+    return reply;
   }
 
-  /** Shows all objects: those of blocks to one, others to the other. */
-  void list(BooleanSupplier stopped, Consumer<BlockObject> blocks, Consumer<Listed> others) {
-    bucket.list(
-        prefix,
-        entry -> {
-          BlockObject block = block(entry);
-          if (block != null) {
-            blocks.accept(block);
-          } else if (!entry.key().equals(prefix + BucketCollector.LEASE)) {
-            others.accept(entry);
-          }
-          return !stopped.getAsBoolean();
-        });
+  private static boolean isWorthTrying(ObjectReply reply) {
+    return reply.isSlowDown()
+        || reply.end() == ObjectReply.End.BROKEN
+        || reply.end() == ObjectReply.End.LATE;
+  }
+
+  /**
+   * The last bytes of an object, as many as there is room for.
+   *
+   * @param into gets them; flipped
+   */
+  ObjectReply read(BlockObject block, ByteBuffer into) {
+    long length = Math.min(block.size(), into.capacity());
+    ObjectReply reply =
+        send(ObjectRequest.get(block.key(), block.size() - length, length, Sink.into(into)));
+    into.flip();
+    return reply;
+  }
+
+  /** Lists all objects, until it is stopped; all but the lease of a collector. */
+  Listing listing(BooleanSupplier stopped) {
+    Listing found = new Listing(new ArrayList<>(), new ArrayList<>());
+    try {
+      var _ =
+          list.each(
+              entry -> {
+                BlockObject block = block(entry);
+                if (block != null) {
+                  found.blocks.add(block);
+                } else if (!entry.key().equals(prefix + BucketCollector.LEASE)) {
+                  found.others.add(entry.key());
+                }
+                return !stopped.getAsBoolean();
+              });
+    } catch (StoreException e) {
+      throw failed(e);
+    }
+    return found;
+  }
+
+  /** Removes some objects. */
+  void remove(List<String> keys) {
+    try {
+      list.remove(keys);
+    } catch (StoreException e) {
+      throw failed(e);
+    }
+  }
+
+  private StoreException failed(StoreException e) {
+    return new StoreException(
+        "bucket %s at %s: %s; `ucm doctor` says more"
+            .formatted(settings.bucket(), settings.endpoints(), e.getMessage()),
+        e);
   }
 
   private @Nullable BlockObject block(Listed entry) {
@@ -85,87 +173,89 @@ final class BucketBlocks implements WholeBlocks {
     return new BlockObject(entry, name.group(1), id.high(0), id.low(0));
   }
 
-  /** The layout of a block, from its folder; null when its end does not tell. */
-  @Nullable StoredLayout layout(BlockObject block) {
-    StoredLayout known = layouts.get(block.folder());
-    if (known == null) {
-      known = layoutOf(block);
-      if (known != null) {
-        layouts.put(block.folder(), known);
+  /** Lists all objects, until it is stopped, and learns the layouts of their folders. */
+  Listing layouts(BooleanSupplier stopped) {
+    Listing found = listing(stopped);
+    Map<String, Integer> asked = new HashMap<>();
+    for (BlockObject block : found.blocks) {
+      if (!layouts.containsKey(block.folder())
+          && asked.merge(block.folder(), 1, Integer::sum) <= MOST_ASKED
+          && !stopped.getAsBoolean()) {
+        learn(block);
       }
     }
-    return known;
+    return found;
   }
 
-  private @Nullable StoredLayout layoutOf(BlockObject block) {
-    long size = block.entry().size();
+  /** The layout of the other blocks in the folder of one; null when none of them tells. */
+  @Nullable StoredLayout layoutThere(BlockObject block) {
+    return layouts.get(block.folder());
+  }
+
+  /** The layout of a block with checksums; null when it has none, as far as its size tells. */
+  @Nullable StoredLayout layout(BlockObject block) {
+    StoredLayout there = layoutThere(block);
+    return there == null || there.blockSize() == block.size() ? null : there;
+  }
+
+  private void learn(BlockObject block) {
     ByteBuffer tail = ByteBuffer.allocate(StoredFooter.TAIL_BYTES);
-    var _ = bucket.tail(block.entry().key(), size, tail);
+    var _ = read(block, tail);
     int length = StoredFooter.byteSize(tail);
-    if (length == 0 || length > size) {
-      return null;
+    if (length == 0 || length > block.size()) {
+      return;
     }
     if (length > tail.limit()) {
       tail = ByteBuffer.allocate(length);
-      var _ = bucket.tail(block.entry().key(), size, tail);
+      var _ = read(block, tail);
     }
     try {
-      return StoredFooter.read(tail, size, block.high(), block.low()).layout();
+      StoredFooter footer = StoredFooter.read(tail, block.size(), block.high(), block.low());
+      layouts.put(block.folder(), footer.layout());
     } catch (StoredFooter.Fault _) {
-      return null;
+      // Another one tells.
     }
   }
 
   /** A block as people see it. */
   StoredBlock stored(BlockObject block) {
     StoredLayout layout = layout(block);
-    Listed entry = block.entry();
-    long size = entry.size();
+    long size = block.size();
     String fault = null;
-    if (layout != null && size != objectSize(layout)) {
-      fault = "it has %s bytes, others of its layout %s".formatted(size, objectSize(layout));
+    if (layout != null && size != StoredFooter.fileSize(layout)) {
+      fault =
+          "it has %s bytes, others of its layout %s".formatted(size, StoredFooter.fileSize(layout));
     }
     return new StoredBlock(
         block.high(),
         block.low(),
-        place + "/" + block.folder(),
+        address(prefix) + "/" + block.folder(),
         layout == null ? size : layout.blockSize(),
         size,
         layout,
-        entry.modified(),
+        block.entry().modified(),
         fault);
-  }
-
-  private static long objectSize(StoredLayout layout) {
-    return StoredFooter.fileSize(layout);
   }
 
   @Override
   public boolean holds(StoredBlock block) {
     StoredLayout layout = block.layout();
-    if (layout == null) {
-      return false;
-    }
-    for (Listed entry : present().getOrDefault(block.id(), List.of())) {
-      if (entry.size() == objectSize(layout)) {
-        ObjectReply reply = bucket.send(ObjectRequest.head(entry.key()));
-        if (reply.objectSize() == entry.size() && reply.ok() && !ObjectFormat.isBare(reply)) {
-          return true;
-        }
-      }
-    }
-    return false;
+    return layout != null
+        && present().getOrDefault(block.id(), List.of()).stream()
+            .filter(here -> here.size() == StoredFooter.fileSize(layout))
+            .anyMatch(
+                here -> {
+                  ObjectReply reply = send(ObjectRequest.head(here.key()));
+                  return reply.objectSize() == here.size()
+                      && reply.ok()
+                      && !ObjectFormat.isBare(reply);
+                });
   }
 
-  private synchronized Map<String, List<Listed>> present() {
-    Map<String, List<Listed>> all = present;
+  private synchronized Map<String, List<BlockObject>> present() {
+    Map<String, List<BlockObject>> all = present;
     if (all == null) {
-      Map<String, List<Listed>> listed = new HashMap<>();
-      list(
-          () -> false,
-          block -> listed.computeIfAbsent(block.id(), _ -> new ArrayList<>(1)).add(block.entry()),
-          _ -> {});
-      all = listed;
+      all = listing(() -> false).blocks().stream().collect(groupingBy(BlockObject::id));
       present = all;
     }
     return all;
@@ -173,24 +263,20 @@ final class BucketBlocks implements WholeBlocks {
 
   @Override
   public WholeBlock read(StoredBlock block) {
-    String folder = block.directory().substring(place.length() + 1);
-    String id = block.id();
-    String key = String.join("/", prefix, folder, id.substring(0, 3), id);
-    return read(key, block.usedBytes(), block.idHigh(), block.idLow(), new Reading());
+    String folder = block.directory().substring(address(prefix).length() + 1);
+    String key = WholeObject.key(prefix, folder, block.id());
+    Listed entry = new Listed(key, block.lastUse(), block.usedBytes());
+    return read(new BlockObject(entry, folder, block.idHigh(), block.idLow()));
   }
 
-  /** What else was found while a block was read. */
-  static final class Reading {
-    boolean bare;
-    @Nullable WholeObject object;
-  }
-
-  WholeBlock read(String key, long size, long high, long low, Reading reading) {
+  /** Reads an object, and compares it with its checksums. */
+  WholeBlock read(BlockObject block) {
+    long size = block.size();
     if (size > Integer.MAX_VALUE) {
       return new WholeBlock(null, "it has " + size + " bytes, and less than 2 GiB can be read");
     }
     ByteBuffer bytes = ByteBuffer.allocateDirect((int) size);
-    ObjectReply reply = bucket.get(key, size, bytes);
+    ObjectReply reply = read(block, bytes);
     if (reply.isMissing()) {
       return new WholeBlock(null, null);
     }
@@ -198,13 +284,10 @@ final class BucketBlocks implements WholeBlocks {
       return new WholeBlock(null, "it has " + bytes.limit() + " bytes, listed were " + size);
     }
     try {
-      reading.bare = ObjectFormat.isBare(reply);
-      WholeObject object = new WholeObject(bytes, high, low);
-      if (!reading.bare && !object.matches(reply)) {
-        return new WholeBlock(null, "its metadata are those of other bytes");
-      }
-      reading.object = object;
-      return new WholeBlock(bytes, null);
+      WholeObject object = new WholeObject(bytes, block.high(), block.low());
+      return ObjectFormat.isBare(reply) || object.matches(reply)
+          ? new WholeBlock(bytes, null)
+          : new WholeBlock(null, "its metadata are those of other bytes");
     } catch (StoredFooter.Fault e) {
       return new WholeBlock(null, e.getMessage());
     }
@@ -214,9 +297,7 @@ final class BucketBlocks implements WholeBlocks {
   public void write(StoredBlock block, ByteBuffer bytes) {
     try {
       WholeObject object = new WholeObject(bytes, block.idHigh(), block.idLow());
-      String key = object.key(prefix);
-      ObjectReply reply = bucket.send(object.put(key));
-      if (!reply.ok()) {
+      if (!send(object.put(object.key(prefix))).ok()) {
         throw new StoreException("there is no such bucket: create it first");
       }
     } catch (StoredFooter.Fault e) {
@@ -226,6 +307,6 @@ final class BucketBlocks implements WholeBlocks {
 
   @Override
   public void close() {
-    bucket.close();
+    client.close(CLOSE);
   }
 }

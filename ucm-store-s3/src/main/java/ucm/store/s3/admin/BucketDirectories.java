@@ -1,18 +1,15 @@
 package ucm.store.s3.admin;
 
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.function.LongUnaryOperator;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -31,7 +28,7 @@ import ucm.platform.thread.WorkThreads;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.admin.BucketBlocks.BlockObject;
-import ucm.store.s3.admin.BucketBlocks.Reading;
+import ucm.store.s3.admin.BucketBlocks.Listing;
 import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.client.ClientSettings;
@@ -52,76 +49,37 @@ public record BucketDirectories(
 
   private static final String QUARANTINE = "/.quarantine/";
 
-  /** What a listing found: blocks in the order of their keys, and how much else there is. */
-  private record Listing(List<BlockObject> blocks, long others, long quarantined) {}
+  private BucketBlocks open() {
+    return new BucketBlocks(settings, prefix, nanos);
+  }
+
+  private static long bytes(List<BlockObject> blocks) {
+    return blocks.stream().mapToLong(BlockObject::size).sum();
+  }
 
   @Override
   public WholeBlocks wholeBlocks() {
     return open();
   }
 
-  private BucketBlocks open() {
-    return new BucketBlocks(new BucketAccess(settings, nanos), prefix);
-  }
-
-  private <R> R in(Function<BucketBlocks, R> work) {
-    try (BucketBlocks bucket = open()) {
-      return work.apply(bucket);
-    }
-  }
-
-  private Listing listing(BucketBlocks bucket, Observer observer) {
-    List<BlockObject> blocks = new ArrayList<>();
-    AtomicLong others = new AtomicLong();
-    AtomicLong quarantined = new AtomicLong();
-    bucket.list(
-        observer::isStopped,
-        blocks::add,
-        other -> {
-          boolean aside = other.key().startsWith(prefix + QUARANTINE);
-          var _ = (aside ? quarantined : others).incrementAndGet();
-        });
-    return new Listing(blocks, others.get(), quarantined.get());
-  }
-
-  /** Does some work on each of the blocks, by several threads, until it is stopped; the first fault ends it. */
-  private static void each(
-      List<BlockObject> blocks, int threads, Observer observer, Consumer<BlockObject> work) {
-    try (WorkThreads pool =
-        new WorkThreads(new OwnThreads("ucm-s3-admin-", (_, _) -> {}), threads)) {
-      for (int i = 0; i < blocks.size() && !observer.isStopped(); i++) {
-        BlockObject block = blocks.get(i);
-        pool.submit(
-            () -> {
-              if (!observer.isStopped()) {
-                work.accept(block);
-              }
-            });
-      }
-    }
-  }
-
   @Override
   public List<DirectorySummary> summarize(Observer observer) {
-    return in(bucket -> List.of(summary(bucket, observer)));
+    try (BucketBlocks bucket = open()) {
+      return List.of(summary(bucket, bucket.layouts(observer::isStopped), observer));
+    }
   }
 
-  private DirectorySummary summary(BucketBlocks bucket, Observer observer) {
-    Listing found = listing(bucket, observer);
+  private DirectorySummary summary(BucketBlocks bucket, Listing found, Observer observer) {
     Map<StoredLayout, Long> layouts = new HashMap<>();
-    Map<String, Long> folders = new TreeMap<>();
-    List<String> notes = new ArrayList<>();
+    Map<String, Long> folders = new HashMap<>();
+    List<Instant> uses = new ArrayList<>();
     long payload = 0;
-    long used = 0;
     long unverified = 0;
     long faulty = 0;
-    Instant oldest = null;
-    Instant newest = null;
-    long seen = 0;
     for (BlockObject object : found.blocks()) {
       StoredBlock block = bucket.stored(object);
-      used += block.usedBytes();
       folders.merge(object.folder(), 1L, Long::sum);
+      uses.add(block.lastUse());
       if (block.fault() != null) {
         faulty++;
       } else if (block.layout() == null) {
@@ -130,38 +88,32 @@ public record BucketDirectories(
         layouts.merge(block.layout(), 1L, Long::sum);
         payload += block.byteSize();
       }
-      Instant at = block.lastUse();
-      oldest = oldest == null || at.isBefore(oldest) ? at : oldest;
-      newest = newest == null || at.isAfter(newest) ? at : newest;
-      observer.at(++seen, found.blocks().size());
+      observer.at(uses.size(), found.blocks().size());
     }
-    if (found.blocks().isEmpty()) {
-      notes.add("there are no blocks below this prefix");
-    }
-    List<LayoutCount> counts =
+    long quarantined =
+        found.others().stream().filter(key -> key.startsWith(prefix + QUARANTINE)).count();
+    boolean none = uses.isEmpty();
+    return new DirectorySummary(
+        bucket.address(prefix),
+        none ? List.of("there are no blocks below this prefix") : List.of(),
+        uses.size() - faulty,
+        payload,
+        bytes(found.blocks()),
         layouts.entrySet().stream()
             .map(count -> new LayoutCount(count.getKey(), count.getValue()))
             .sorted(Comparator.comparingLong(LayoutCount::blocks).reversed())
-            .toList();
-    long fullest = folders.values().stream().mapToLong(Long::longValue).max().orElse(0);
-    return new DirectorySummary(
-        bucket.place(),
-        notes,
-        found.blocks().size() - faulty,
-        payload,
-        used,
-        counts,
+            .toList(),
         unverified,
         faulty,
-        found.others(),
+        found.others().size() - quarantined,
         0,
         0,
         0,
-        found.quarantined(),
-        oldest,
-        newest,
+        quarantined,
+        none ? null : Collections.min(uses),
+        none ? null : Collections.max(uses),
         folders.size(),
-        fullest,
+        none ? 0 : Collections.max(folders.values()),
         0,
         0,
         "lifecycle rules of the bucket, if there are any");
@@ -169,133 +121,128 @@ public record BucketDirectories(
 
   @Override
   public void list(Observer observer, Consumer<StoredBlock> visitor) {
-    Object _ =
-        in(
-            bucket -> {
-              long seen = 0;
-              List<BlockObject> blocks = listing(bucket, observer).blocks();
-              for (BlockObject object : blocks) {
-                visitor.accept(bucket.stored(object));
-                observer.at(++seen, blocks.size());
-              }
-              return seen;
-            });
+    try (BucketBlocks bucket = open()) {
+      long seen = 0;
+      List<BlockObject> blocks = bucket.layouts(observer::isStopped).blocks();
+      for (BlockObject object : blocks) {
+        visitor.accept(bucket.stored(object));
+        observer.at(++seen, blocks.size());
+      }
+    }
   }
 
-  /** Sums over blocks that threads have read. Guarded by itself. */
-  private static final class Sums {
+  /** Blocks that several threads read, and what becomes of them. Thread-safe. */
+  private static final class Reading {
+
+    private final BucketBlocks bucket;
+    private final Observer observer;
+    private final Consumer<Damage> told;
+    // Guarded by this.
+    private long seen;
     private long good;
-    private long bytes;
-    private long unverified;
+    private long goodBytes;
+    private long without;
+    private long verifiable;
     private long damaged;
     private long unreadable;
-    private long skipped;
+
+    Reading(BucketBlocks bucket, Observer observer, Consumer<Damage> told) {
+      this.bucket = bucket;
+      this.observer = observer;
+      this.told = told;
+    }
+
+    /** Does some work on each of the blocks until it is stopped; the first fault ends it. */
+    void run(int threads, Consumer<BlockObject> work) {
+      List<BlockObject> blocks = bucket.layouts(observer::isStopped).blocks();
+      long total = bytes(blocks);
+      WorkThreads.forEach(
+          new OwnThreads("ucm-s3-admin-", (_, _) -> {}),
+          threads,
+          blocks,
+          observer::isStopped,
+          block -> {
+            work.accept(block);
+            synchronized (this) {
+              seen += block.size();
+              observer.at(seen, total);
+            }
+          });
+    }
+
+    synchronized void good(BlockObject block) {
+      good++;
+      goodBytes += block.size();
+    }
+
+    synchronized void without() {
+      without++;
+    }
+
+    synchronized void verifiable() {
+      verifiable++;
+    }
+
+    synchronized void bad(BlockObject block, String fault, boolean isDamaged, boolean isMoved) {
+      damaged += isDamaged ? 1 : 0;
+      unreadable += isDamaged ? 0 : 1;
+      told.accept(new Damage(bucket.address(block.key()), fault, isDamaged, isMoved));
+    }
   }
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    return in(bucket -> verify(bucket, plan, observer, found));
+    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
+    try (BucketBlocks bucket = open()) {
+      Reading read = new Reading(bucket, observer, found);
+      read.run(
+          plan.threads(),
+          block -> {
+            limit.take(block.size());
+            verify(bucket, block, plan.quarantine(), read);
+          });
+      return new VerifyResult(
+          read.good, read.seen, read.without, read.damaged, read.unreadable, !observer.isStopped());
+    }
   }
 
-  private VerifyResult verify(
-      BucketBlocks bucket, VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    List<BlockObject> blocks = listing(bucket, observer).blocks();
-    long total = blocks.stream().mapToLong(block -> block.entry().size()).sum();
-    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
-    Sums sums = new Sums();
-    each(
-        blocks,
-        plan.threads(),
-        observer,
-        block -> {
-          long size = block.entry().size();
-          String key = block.entry().key();
-          limit.take(size);
-          WholeBlocks.WholeBlock read = null;
-          String unreadable = null;
-          try {
-            read = bucket.read(key, size, block.high(), block.low(), new Reading());
-          } catch (StoreException e) {
-            unreadable = String.valueOf(e.getMessage());
-          }
-          String fault = read == null ? unreadable : read.fault();
-          boolean bare = fault != null && read != null && bucket.layout(block) == null;
-          boolean moved =
-              fault != null
-                  && read != null
-                  && !bare
-                  && plan.quarantine()
-                  && moveAside(bucket, block);
-          synchronized (sums) {
-            sums.bytes += size;
-            if (fault == null) {
-              sums.good += read != null && read.bytes() != null ? 1 : 0;
-            } else if (bare) {
-              sums.unverified++;
-            } else {
-              sums.damaged += read != null ? 1 : 0;
-              sums.unreadable += read != null ? 0 : 1;
-              found.accept(
-                  new Damage("s3://" + settings.bucket() + "/" + key, fault, read != null, moved));
-            }
-            observer.at(sums.bytes, total);
-          }
-        });
-    return new VerifyResult(
-        sums.good,
-        sums.bytes,
-        sums.unverified,
-        sums.damaged,
-        sums.unreadable,
-        !observer.isStopped());
+  private void verify(BucketBlocks bucket, BlockObject block, boolean quarantine, Reading reading) {
+    WholeBlocks.WholeBlock read;
+    try {
+      read = bucket.read(block);
+    } catch (StoreException e) {
+      reading.bad(block, String.valueOf(e.getMessage()), false, false);
+      return;
+    }
+    String fault = read.fault();
+    if (fault == null) {
+      if (read.bytes() != null) {
+        reading.good(block);
+      }
+    } else if (bucket.layout(block) == null) {
+      reading.without();
+    } else {
+      reading.bad(block, fault, true, quarantine && moveAside(bucket, block));
+    }
   }
 
   /** Stores what is there under another key, where no engine looks, and removes it. */
   private boolean moveAside(BucketBlocks bucket, BlockObject block) {
-    ByteBuffer bytes = ByteBuffer.allocateDirect((int) block.entry().size());
-    var _ = bucket.bucket().get(block.entry().key(), bytes.capacity(), bytes);
+    if (block.size() > Integer.MAX_VALUE) {
+      return false;
+    }
+    ByteBuffer bytes = ByteBuffer.allocateDirect((int) block.size());
+    var _ = bucket.read(block, bytes);
     String aside = prefix + QUARANTINE + block.folder() + "-" + block.id();
-    boolean kept =
-        bucket
-            .bucket()
+    return bucket
             .send(ObjectRequest.put(aside, Map.of(), WholeObject.source(bytes), bytes.limit()))
-            .ok();
-    return kept && bucket.bucket().send(ObjectRequest.delete(block.entry().key())).ok();
+            .ok()
+        && bucket.send(ObjectRequest.delete(block.key())).ok();
   }
 
   @Override
   public boolean hasOwnLimit() {
     return capacity > 0;
-  }
-
-  @Override
-  public CollectResult collect(CollectPlan plan, Observer observer) {
-    LongUnaryOperator target = plan.target(hasOwnLimit() ? this::keep : null, "s3_capacity_gb");
-    return in(bucket -> collect(bucket, plan.dryRun(), target, observer));
-  }
-
-  private CollectResult collect(
-      BucketBlocks bucket, boolean isDry, LongUnaryOperator keep, Observer observer) {
-    List<BlockObject> blocks = new ArrayList<>(listing(bucket, observer).blocks());
-    blocks.sort(Comparator.comparing(block -> block.entry().modified()));
-    long used = blocks.stream().mapToLong(block -> block.entry().size()).sum();
-    long target = keep.applyAsLong(used);
-    long excess = used - target;
-    long bytes = 0;
-    int removed = 0;
-    while (bytes < excess && removed < blocks.size() && !observer.isStopped()) {
-      List<String> keys = new ArrayList<>();
-      while (bytes < excess && removed < blocks.size() && keys.size() < ObjectList.PAGE) {
-        BlockObject block = blocks.get(removed++);
-        keys.add(block.entry().key());
-        bytes += block.entry().size();
-      }
-      if (!isDry) {
-        bucket.bucket().remove(prefix, keys);
-      }
-      observer.at(bytes, excess);
-    }
-    return new CollectResult(used, target, removed, bytes, 0, !observer.isStopped());
   }
 
   /** What the engines' collector would keep. */
@@ -304,88 +251,100 @@ public record BucketDirectories(
   }
 
   @Override
+  public CollectResult collect(CollectPlan plan, Observer observer) {
+    LongUnaryOperator keep = plan.target(hasOwnLimit() ? this::keep : null, "s3_capacity_gb");
+    try (BucketBlocks bucket = open()) {
+      List<BlockObject> blocks = bucket.listing(observer::isStopped).blocks();
+      blocks.sort(Comparator.comparing(block -> block.entry().modified()));
+      long used = bytes(blocks);
+      long target = keep.applyAsLong(used);
+      long excess = used - target;
+      long bytes = 0;
+      int removed = 0;
+      while (bytes < excess && removed < blocks.size() && !observer.isStopped()) {
+        List<String> keys = new ArrayList<>();
+        while (bytes < excess && removed < blocks.size() && keys.size() < ObjectList.PAGE) {
+          BlockObject block = blocks.get(removed++);
+          keys.add(block.key());
+          bytes += block.size();
+        }
+        if (!plan.dryRun()) {
+          bucket.remove(keys);
+        }
+        observer.at(bytes, excess);
+      }
+      return new CollectResult(used, target, removed, bytes, 0, !observer.isStopped());
+    }
+  }
+
+  @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    return in(bucket -> adopt(bucket, plan, observer, failed));
-  }
-
-  private AdoptResult adopt(
-      BucketBlocks bucket, AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    List<BlockObject> blocks = listing(bucket, observer).blocks();
-    long total = blocks.stream().mapToLong(block -> block.entry().size()).sum();
     ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
-    Sums sums = new Sums();
-    AtomicLong seen = new AtomicLong();
-    AtomicLong verifiable = new AtomicLong();
-    each(
-        blocks,
-        plan.threads(),
-        observer,
-        block -> {
-          String key = block.entry().key();
-          boolean has = !ObjectFormat.isBare(bucket.bucket().send(ObjectRequest.head(key)));
-          if (has) {
-            var _ = verifiable.incrementAndGet();
-          } else {
-            limit.take(block.entry().size());
-            adoptOne(bucket, block, plan.dryRun(), sums, failed);
-          }
-          synchronized (seen) {
-            observer.at(seen.addAndGet(block.entry().size()), total);
-          }
-        });
-    return new AdoptResult(
-        sums.good, sums.bytes, verifiable.get(), sums.skipped, sums.damaged, !observer.isStopped());
+    try (BucketBlocks bucket = open()) {
+      Reading read = new Reading(bucket, observer, failed);
+      read.run(
+          plan.threads(),
+          block -> {
+            if (ObjectFormat.isBare(bucket.send(ObjectRequest.head(block.key())))) {
+              limit.take(block.size());
+              adopt(bucket, block, plan.dryRun(), read);
+            } else {
+              read.verifiable();
+            }
+          });
+      return new AdoptResult(
+          read.good,
+          read.goodBytes,
+          read.verifiable,
+          read.without,
+          read.damaged,
+          !observer.isStopped());
+    }
   }
 
-  /** Gives an object metadata; and where it has no footer, one of the configured layout before. */
-  private void adoptOne(
-      BucketBlocks bucket, BlockObject block, boolean dryRun, Sums sums, Consumer<Damage> failed) {
-    String key = block.entry().key();
-    String fault;
-    boolean skipped = false;
+  /** Gives an object metadata; and where it has no footer, one of its layout before. */
+  private void adopt(BucketBlocks bucket, BlockObject block, boolean dryRun, Reading reading) {
     try {
-      ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(block.entry().size()));
-      var _ = bucket.bucket().get(key, bytes.capacity(), bytes);
-      skipped = StoredFooter.byteSize(bytes) == 0 && !isBlock(bytes);
-      if (StoredFooter.byteSize(bytes) == 0 && !skipped) {
-        bytes = sealed(bytes, block);
+      ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(block.size()));
+      var _ = bucket.read(block, bytes);
+      if (StoredFooter.byteSize(bytes) == 0) {
+        BlockLayout known = layout(bucket, block);
+        if (known == null || known.blockSize() != bytes.limit()) {
+          reading.without();
+          return;
+        }
+        bytes = sealed(bytes, known, block);
       }
       WholeObject object = new WholeObject(bytes, block.high(), block.low());
-      fault = null;
-      if (!object.key(prefix).equals(key)) {
-        fault = "it is of the layout " + object.layoutCrc() + ", and in the folder of another";
-      } else if (!dryRun) {
-        var _ = bucket.bucket().send(object.put(key));
+      if (!object.key(prefix).equals(block.key())) {
+        String crc = object.layoutCrc();
+        reading.bad(
+            block, "it is of the layout " + crc + ", and in the folder of another", true, false);
+        return;
       }
+      if (!dryRun) {
+        var _ = bucket.send(object.put(block.key()));
+      }
+      reading.good(block);
     } catch (StoredFooter.Fault | StoreException | ArithmeticException e) {
-      fault = String.valueOf(e.getMessage());
-    }
-    synchronized (sums) {
-      if (skipped) {
-        sums.skipped++;
-      } else if (fault == null) {
-        sums.good++;
-        sums.bytes += block.entry().size();
-      } else {
-        sums.damaged++;
-        failed.accept(new Damage("s3://" + settings.bucket() + "/" + key, fault, true, false));
-      }
+      reading.bad(block, String.valueOf(e.getMessage()), true, false);
     }
   }
 
-  private boolean isBlock(ByteBuffer bytes) {
-    return layout != null && layout.blockSize() == bytes.limit();
+  /** The configured layout, or that of the other blocks in the folder of a block. */
+  private @Nullable BlockLayout layout(BucketBlocks bucket, BlockObject block) {
+    StoredLayout there = bucket.layoutThere(block);
+    // The sizes of unlike tensors are not kept.
+    return layout != null || there == null || there.tensorSize() == 0
+        ? layout
+        : BlockLayout.uniform(there.tensorSize(), there.shardSize(), there.blockSize());
   }
 
-  private ByteBuffer sealed(ByteBuffer bytes, BlockObject block) {
-    BlockLayout known = layout;
-    if (known == null) {
-      throw new StoreException("its layout is not known");
-    }
-    BlockFooter format = new BlockFooter(known);
-    int[] crcs = new int[known.shardCount()];
+  private static ByteBuffer sealed(ByteBuffer bytes, BlockLayout layout, BlockObject block) {
+    BlockFooter format = new BlockFooter(layout);
+    int[] crcs = new int[layout.shardCount()];
     CRC32C crc = new CRC32C();
-    int shard = Math.toIntExact(known.shardSize());
+    int shard = Math.toIntExact(layout.shardSize());
     for (int i = 0; i < crcs.length; i++) {
       crc.reset();
       crc.update(bytes.slice(i * shard, shard));
@@ -395,33 +354,29 @@ public record BucketDirectories(
     format.write(footer, block.high(), block.low(), crcs);
     ByteBuffer whole = ByteBuffer.allocateDirect(Math.toIntExact(format.fileSize()));
     whole.put(0, bytes, 0, bytes.limit());
-    MemorySegment.copy(
-        footer.segment(), 0, MemorySegment.ofBuffer(whole), format.offset(), format.byteSize());
-    return whole;
+    return whole.put((int) format.offset(), footer.segment().asByteBuffer(), 0, format.byteSize());
   }
 
   @Override
   public BitSet remove(BlockIds ids) {
-    return in(
-        bucket -> {
-          Map<String, Integer> wanted = new HashMap<>();
-          for (int i = 0; i < ids.size(); i++) {
-            wanted.put(ids.hex(i), i);
-          }
-          BitSet removed = new BitSet();
-          List<String> keys = new ArrayList<>();
-          for (BlockObject block : listing(bucket, (_, _) -> {}).blocks()) {
-            Integer i = wanted.get(block.id());
-            if (i != null) {
-              removed.set(i);
-              keys.add(block.entry().key());
-            }
-          }
-          for (int from = 0; from < keys.size(); from += ObjectList.PAGE) {
-            int to = Math.min(keys.size(), from + ObjectList.PAGE);
-            bucket.bucket().remove(prefix, keys.subList(from, to));
-          }
-          return removed;
-        });
+    Map<String, Integer> wanted = new HashMap<>();
+    for (int i = 0; i < ids.size(); i++) {
+      wanted.put(ids.hex(i), i);
+    }
+    BitSet removed = new BitSet();
+    List<String> keys = new ArrayList<>();
+    try (BucketBlocks bucket = open()) {
+      for (BlockObject block : bucket.listing(() -> false).blocks()) {
+        Integer i = wanted.get(block.id());
+        if (i != null) {
+          removed.set(i);
+          keys.add(block.key());
+        }
+      }
+      for (int from = 0; from < keys.size(); from += ObjectList.PAGE) {
+        bucket.remove(keys.subList(from, Math.min(keys.size(), from + ObjectList.PAGE)));
+      }
+    }
+    return removed;
   }
 }

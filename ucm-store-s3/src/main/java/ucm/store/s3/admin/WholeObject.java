@@ -54,8 +54,12 @@ public final class WholeObject {
 
   /** Where it belongs. */
   public String key(String prefix) {
-    String id = BlockIds.hex(high, low);
-    return String.join("/", prefix, layoutCrc(), id.substring(0, ObjectFormat.FOLDER_DIGITS), id);
+    return key(prefix, layoutCrc(), BlockIds.hex(high, low));
+  }
+
+  /** Where a block of a layout belongs. */
+  static String key(String prefix, String layoutCrc, String id) {
+    return String.join("/", prefix, layoutCrc, id.substring(0, ObjectFormat.FOLDER_DIGITS), id);
   }
 
   /** Stores it under a key with its metadata, in the place of what is there. */

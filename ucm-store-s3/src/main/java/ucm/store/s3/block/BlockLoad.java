@@ -185,13 +185,7 @@ public final class BlockLoad implements ObjectRequest.Sink {
     BlockFooter.Buffer buffer = footer.newBuffer();
     ByteBuffer into = buffer.segment().asByteBuffer();
     ObjectRequest request =
-        ObjectRequest.get(
-            key,
-            footer.offset(),
-            footer.byteSize(),
-            bytes ->
-                into.put(
-                    bytes.slice(bytes.position(), Math.min(bytes.remaining(), into.remaining()))));
+        ObjectRequest.get(key, footer.offset(), footer.byteSize(), ObjectRequest.Sink.into(into));
     bucket.ask(
         request,
         task.deadlineNanos(),

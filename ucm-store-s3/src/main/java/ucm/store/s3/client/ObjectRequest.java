@@ -55,6 +55,23 @@ public record ObjectRequest(
 
     /** Takes the next bytes, which are the client's again when this returns. */
     void accept(ByteBuffer bytes);
+
+    /** Puts it into some memory, as much as there is room for; begins again when the request is sent once more. */
+    static Sink into(ByteBuffer memory) {
+      return new Sink() {
+        @Override
+        public void begin(ObjectReply head) {
+          memory.clear();
+        }
+
+        @Override
+        public void accept(ByteBuffer bytes) {
+          // Longer than it was listed when the object was replaced since.
+          int size = Math.min(bytes.remaining(), memory.remaining());
+          memory.put(bytes.slice(bytes.position(), size));
+        }
+      };
+    }
   }
 
   /** Asks for an object's size and metadata. */
