@@ -1,5 +1,6 @@
 package ucm.store.file.admin;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -7,17 +8,12 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.StoreException;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
-import ucm.api.admin.StoredLayout;
 import ucm.api.admin.WholeBlocks;
 import ucm.api.config.StoreConfig;
-import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.FileStat;
-import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
@@ -56,75 +52,62 @@ public record BlockDirectories(
   }
 
   private List<FoundDirectory> found() {
-    return roots.stream().map(root -> FoundDirectory.of(files, root)).toList();
+    return roots.stream().map(root -> FoundDirectory.of(kind, files, root)).toList();
   }
 
   @Override
   public List<DirectorySummary> summarize(Observer observer) {
-    DirectoryWalk walk = new DirectoryWalk(kind, files, WALK_THREADS, observer);
     AtomicLong seen = new AtomicLong();
-    return found().stream()
-        .map(directory -> new DirectorySurvey(walk, directory, seen).summary())
-        .toList();
+    List<DirectorySummary> summaries = new ArrayList<>();
+    for (FoundDirectory directory : found()) {
+      DirectorySurvey survey = new DirectorySurvey(directory, observer, seen);
+      directory.walk("inspect", WALK_THREADS, observer, survey);
+      summaries.add(survey.summary());
+    }
+    return summaries;
   }
 
   @Override
   public void list(Observer observer, Consumer<StoredBlock> visitor) {
-    DirectoryWalk walk = new DirectoryWalk(kind, files, WALK_THREADS, observer);
     AtomicLong seen = new AtomicLong();
     for (FoundDirectory directory : found()) {
-      walk.run("inspect", directory, new Listing(directory, visitor, observer, seen));
-    }
-  }
-
-  private record Listing(
-      FoundDirectory directory, Consumer<StoredBlock> visitor, Observer observer, AtomicLong seen)
-      implements DirectoryWalk.Visitor {
-
-    @Override
-    public synchronized void block(BlockFile file, BlockInspection inspection) {
-      FileStat stat = inspection.stat();
-      StoredLayout layout = inspection.layout();
-      visitor.accept(
-          new StoredBlock(
-              file.idHigh(),
-              file.idLow(),
-              directory.root(),
-              layout == null ? stat.size() : layout.blockSize(),
-              stat.allocatedBytes(),
-              layout,
-              DirectorySurvey.time(stat.lastUseNanos()),
-              inspection.fault()));
-      observer.at(seen.incrementAndGet(), 0);
-    }
-
-    @Override
-    public void unreadable(String path, FileException fault) {
-      throw new StoreException(
-          fault.getMessage() + "; run this as the user that the engines run as", fault);
+      directory.walk(
+          "inspect",
+          WALK_THREADS,
+          observer,
+          inspection -> {
+            StoredBlock block = inspection.stored(directory.root());
+            synchronized (seen) {
+              visitor.accept(block);
+              observer.at(seen.incrementAndGet(), 0);
+            }
+          });
     }
   }
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    DirectoryWalk walk = new DirectoryWalk(kind, files, plan.threads(), observer);
-    return new DirectoryVerify(walk, plan, withRealNames(found)).run(found());
+    return read(plan.threads(), plan.maxBytesPerSecond(), observer, found)
+        .verify(plan.quarantine());
   }
 
   @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    DirectoryWalk walk = new DirectoryWalk(kind, files, plan.threads(), observer);
-    return new DirectoryAdopt(walk, plan, withRealNames(failed)).run(found(), layout);
+    return read(plan.threads(), plan.maxBytesPerSecond(), observer, failed)
+        .adopt(layout, plan.dryRun());
   }
 
-  private Consumer<Damage> withRealNames(Consumer<Damage> found) {
-    return damage ->
-        found.accept(
-            new Damage(
-                realName.apply(damage.path()),
-                damage.reason(),
-                damage.isDamaged(),
-                damage.isMoved()));
+  private DirectoryRead read(
+      int threads, long maxBytesPerSecond, Observer observer, Consumer<Damage> told) {
+    Consumer<Damage> named =
+        damage ->
+            told.accept(
+                new Damage(
+                    realName.apply(damage.path()),
+                    damage.reason(),
+                    damage.isDamaged(),
+                    damage.isMoved()));
+    return new DirectoryRead(found(), threads, maxBytesPerSecond, observer, named);
   }
 
   @Override
@@ -139,10 +122,8 @@ public record BlockDirectories(
 
   @Override
   public CollectResult collect(CollectPlan plan, Observer observer) {
-    int threads = Math.max(1, gc.concurrency() / roots.size());
-    DirectoryCollect collect =
-        new DirectoryCollect(kind, files, found(), threads, plan.dryRun(), observer);
-    return collect.run(plan.target(hasOwnLimit() ? this::keep : null, kind.key("capacity_gb")));
+    return new DirectoryCollect(this, found(), plan.dryRun(), observer)
+        .run(plan.target(hasOwnLimit() ? this::keep : null, kind.key("capacity_gb")));
   }
 
   /** What the engines' collector would keep. */

@@ -7,6 +7,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.admin.ReadRateLimit;
+import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
@@ -26,6 +27,7 @@ final class BlockInspection implements AutoCloseable {
   private static final String CHANGED = "it was changed or removed while it was read";
 
   private final FileOperations files;
+  private final BlockFile file;
   private final NativePath path;
   private final MemorySegment memory;
   private final FileStat stat;
@@ -34,8 +36,14 @@ final class BlockInspection implements AutoCloseable {
   private @Nullable String fault;
 
   private BlockInspection(
-      FileOperations files, NativePath path, MemorySegment memory, FileStat stat, int fd) {
+      FileOperations files,
+      BlockFile file,
+      NativePath path,
+      MemorySegment memory,
+      FileStat stat,
+      int fd) {
     this.files = files;
+    this.file = file;
     this.path = path;
     this.memory = memory;
     this.stat = stat;
@@ -59,9 +67,9 @@ final class BlockInspection implements AutoCloseable {
     if (fd < 0) {
       return null;
     }
-    BlockInspection inspection = new BlockInspection(files, name, memory, stat, fd);
+    BlockInspection inspection = new BlockInspection(files, file, name, memory, stat, fd);
     try {
-      inspection.readFooter(file.idHigh(), file.idLow());
+      inspection.readFooter();
       return inspection;
     } catch (RuntimeException e) {
       inspection.close();
@@ -69,7 +77,7 @@ final class BlockInspection implements AutoCloseable {
     }
   }
 
-  private void readFooter(long idHigh, long idLow) {
+  private void readFooter() {
     long size = stat.size();
     int tail = (int) Math.min(StoredFooter.TAIL_BYTES, size);
     ByteBuffer bytes = read(size - tail, tail);
@@ -77,7 +85,7 @@ final class BlockInspection implements AutoCloseable {
       int length = StoredFooter.byteSize(bytes, size);
       if (length > 0) {
         bytes = length == tail ? bytes : read(size - length, length);
-        footer = StoredFooter.read(bytes, size, idHigh, idLow);
+        footer = StoredFooter.read(bytes, size, file.idHigh(), file.idLow());
       }
     } catch (StoredFooter.Fault e) {
       fault = e.getMessage();
@@ -92,6 +100,10 @@ final class BlockInspection implements AutoCloseable {
     return part.asSlice(0, got).asByteBuffer();
   }
 
+  BlockFile file() {
+    return file;
+  }
+
   FileStat stat() {
     return stat;
   }
@@ -104,6 +116,20 @@ final class BlockInspection implements AutoCloseable {
   /** What is wrong with its footer; null when it is right, or there is none. */
   @Nullable String fault() {
     return fault;
+  }
+
+  /** What people are told of it. */
+  StoredBlock stored(String directory) {
+    StoredLayout layout = layout();
+    return new StoredBlock(
+        file.idHigh(),
+        file.idLow(),
+        directory,
+        layout == null ? stat.size() : layout.blockSize(),
+        stat.allocatedBytes(),
+        layout,
+        DirectorySurvey.time(stat.lastUseNanos()),
+        fault);
   }
 
   /**
@@ -151,7 +177,7 @@ final class BlockInspection implements AutoCloseable {
    *
    * @return why it was not written, or null when it was
    */
-  @Nullable String seal(BlockFooter format, BlockFile file, ReadRateLimit limit) {
+  @Nullable String seal(BlockFooter format, ReadRateLimit limit) {
     BlockLayout layout = format.layout();
     int[] crcs = new int[layout.shardCount()];
     CRC32C crc = new CRC32C();

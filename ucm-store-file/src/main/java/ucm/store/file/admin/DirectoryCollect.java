@@ -55,16 +55,11 @@ final class DirectoryCollect {
   private long removedBytes;
 
   DirectoryCollect(
-      StoreKind kind,
-      FileOperations files,
-      List<FoundDirectory> directories,
-      int threads,
-      boolean isDry,
-      Observer observer) {
-    this.kind = kind;
-    this.files = files;
+      BlockDirectories of, List<FoundDirectory> directories, boolean isDry, Observer observer) {
+    this.kind = of.kind();
+    this.files = of.files();
     this.directories = directories;
-    this.threads = threads;
+    this.threads = Math.max(1, of.gc().concurrency() / directories.size());
     this.isDry = isDry;
     this.observer = observer;
   }
@@ -105,18 +100,10 @@ final class DirectoryCollect {
     for (int i = 0; i < directories.size(); i++) {
       FoundDirectory directory = directories.get(i);
       Map<String, FileLock.Owner> writers = new HashMap<>();
-      for (String folder : directory.folders()) {
-        try {
-          files.forEachName(
-              NativePath.of(directory.path(folder, ".")),
-              name -> {
-                removeLeftover(directory, folder, name, writers);
-                return !observer.isStopped();
-              });
-        } catch (FileException e) {
-          LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
-        }
-      }
+      directory.forEachName(
+          observer,
+          (folder, name) -> removeLeftover(directory, folder, name, writers),
+          (_, e) -> leftAlone(e));
       if (!isDry) {
         sweep(dead, new WriterLease(files, paths, i));
       }
@@ -135,12 +122,14 @@ final class DirectoryCollect {
   /** Removes a temporary file of a dead writer, whose lease may be gone; one that is left is the sweep's. */
   private void removeLeftover(
       FoundDirectory directory, String folder, String name, Map<String, FileLock.Owner> writers) {
-    String token = FoundDirectory.writer(name);
-    if (token != null
-        && writers.computeIfAbsent(token, t -> directory.writer(files, t)) == FileLock.Owner.DEAD
+    if (directory.writer(name, writers) == FileLock.Owner.DEAD
         && (isDry || files.remove(NativePath.of(directory.path(folder, name))))) {
       deadTemps++;
     }
+  }
+
+  private void leftAlone(FileException e) {
+    LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
   }
 
   /** Finds the folders; returns what they and the quarantines hold, in bytes. */
@@ -154,7 +143,7 @@ final class DirectoryCollect {
           folder.visit(files, (file, bytes, lastUse) -> all.addAndGet(bytes));
           folders.add(folder);
         } catch (FileException e) {
-          LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
+          leftAlone(e);
         }
       }
       new Folder(i, 0, directory.root() + "/" + BlockPaths.QUARANTINE)

@@ -12,24 +12,24 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
+import ucm.api.admin.StoreDirectories.Observer;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.NativePath;
-import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.FileLock;
 
 /** Sums up what a directory holds. */
-final class DirectorySurvey implements DirectoryWalk.Visitor {
+final class DirectorySurvey implements FoundDirectory.Visitor {
 
   private static final int NAMES_SHOWN = 3;
   private static final long NANOS = 1_000_000_000L;
 
-  private final DirectoryWalk walk;
   private final FileOperations files;
   private final FoundDirectory directory;
+  private final Observer observer;
   private final AtomicLong seen;
 
   // Guarded by this, as is what follows.
@@ -49,21 +49,21 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
    *
    * @param seen counts the blocks of all directories, for the observer
    */
-  DirectorySurvey(DirectoryWalk walk, FoundDirectory directory, AtomicLong seen) {
-    this.walk = walk;
-    this.files = walk.files();
+  DirectorySurvey(FoundDirectory directory, Observer observer, AtomicLong seen) {
+    this.files = directory.files();
     this.directory = directory;
+    this.observer = observer;
     this.seen = seen;
   }
 
   @Override
-  public synchronized void block(BlockFile file, BlockInspection inspection) {
-    filesIn.merge(file.folder(), 1L, Long::sum);
+  public synchronized void block(BlockInspection inspection) {
+    filesIn.merge(inspection.file().folder(), 1L, Long::sum);
     usedBytes += inspection.stat().allocatedBytes();
     uses.accept(inspection.stat().lastUseNanos());
-    found.block(file, inspection);
+    found.block(inspection);
     faulty += inspection.fault() == null ? 0 : 1;
-    walk.observer().at(seen.incrementAndGet(), 0);
+    observer.at(seen.incrementAndGet(), 0);
   }
 
   @Override
@@ -77,13 +77,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
       others++;
       return;
     }
-    String token = FoundDirectory.writer(name);
-    temps.merge(
-        token == null
-            ? FileLock.Owner.UNKNOWN
-            : writers.computeIfAbsent(token, one -> directory.writer(files, one)),
-        1L,
-        Long::sum);
+    temps.merge(directory.writer(name, writers), 1L, Long::sum);
   }
 
   @Override
@@ -91,13 +85,8 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
     unreadable.add(fault.getMessage());
   }
 
-  /** Goes through the directory, and says what was found. */
-  DirectorySummary summary() {
-    walk.run("inspect", directory, this);
-    return sum();
-  }
-
-  private synchronized DirectorySummary sum() {
+  /** Says what was found. */
+  synchronized DirectorySummary summary() {
     FoundFiles.Bare bare = found.bare();
     long quarantined = 0;
     for (String name : own(BlockPaths.QUARANTINE)) {

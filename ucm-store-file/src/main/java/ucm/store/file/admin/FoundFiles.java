@@ -6,14 +6,14 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import ucm.api.admin.StoredLayout;
-import ucm.store.file.admin.FoundDirectory.BlockFile;
+import ucm.platform.libc.FileException;
 
 /**
  * What the ends of files tell: of those with a footer the layouts, of those without their sizes. Nothing in a file
  * without a footer says that it is whole; those of the original are blocks of one size, or of few. One of another
  * size than all others, or of that of a file with a footer, was cut off or damaged. Thread-safe.
  */
-final class FoundFiles implements DirectoryWalk.Visitor {
+final class FoundFiles implements FoundDirectory.Visitor {
 
   // Guarded by this. How many files have a layout; how many without a footer have a size.
   private final Map<StoredLayout, Long> layouts = new HashMap<>();
@@ -22,7 +22,7 @@ final class FoundFiles implements DirectoryWalk.Visitor {
   private long checkedBytes;
 
   @Override
-  public synchronized void block(BlockFile file, BlockInspection inspection) {
+  public synchronized void block(BlockInspection inspection) {
     long size = inspection.stat().size();
     StoredLayout layout = inspection.layout();
     if (layout != null) {
@@ -32,6 +32,11 @@ final class FoundFiles implements DirectoryWalk.Visitor {
     } else if (inspection.fault() == null) {
       bare.merge(size, 1L, Long::sum);
     }
+  }
+
+  @Override
+  public void unreadable(String path, FileException fault) {
+    // Of these nothing is known.
   }
 
   /** How many files have each layout. */
