@@ -13,7 +13,6 @@ import java.util.UUID;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
 import ucm.store.s3.client.ClientSettings;
-import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
@@ -40,8 +39,7 @@ public final class S3HealthCheck implements HealthCheck {
       return List.of();
     }
     ObjectClient client =
-        new CrtObjectClient(
-            settings.get(), Thread.ofPlatform().daemon().factory(), System::nanoTime);
+        new ObjectClient(settings.get(), Thread.ofPlatform().daemon().factory(), System::nanoTime);
     try {
       return new Run(client, settings.get(), config).findings();
     } finally {

@@ -43,7 +43,6 @@ import ucm.store.s3.block.KnownBlocks;
 import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.block.RequestWindow;
 import ucm.store.s3.block.S3Metrics;
-import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
@@ -123,8 +122,7 @@ public final class S3Store extends AbstractStore implements IndexLookup, Address
   protected void doOpen(StoreContext context) {
     S3Config told = Objects.requireNonNull(config);
     S3Metrics metrics = new S3Metrics(context.metrics());
-    CrtObjectClient client =
-        new CrtObjectClient(told.client(), newThreads("timer"), context.nanoClock());
+    ObjectClient client = new ObjectClient(told.client(), newThreads("timer"), context.nanoClock());
     try {
       requireBucket(client, told);
       boolean bounded = told.capacityBytes() > 0;

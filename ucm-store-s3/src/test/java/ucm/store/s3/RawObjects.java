@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockLayout;
 import ucm.api.config.StoreConfig;
-import ucm.store.s3.client.CrtObjectClient;
+import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectReply;
 import ucm.store.s3.client.ObjectRequest;
 import ucm.store.s3.client.ObjectRequest.Method;
@@ -15,7 +15,7 @@ import ucm.store.s3.client.ObjectRequest.Method;
 /** Objects of a bucket, past any store. */
 final class RawObjects implements AutoCloseable {
 
-  final CrtObjectClient client;
+  final ObjectClient client;
 
   /** Of the bucket that a store with such settings has. */
   RawObjects(Map<String, Object> settings) {
@@ -25,7 +25,7 @@ final class RawObjects implements AutoCloseable {
   /** With parts as a store of a layout has. */
   RawObjects(Map<String, Object> settings, Optional<BlockLayout> layout) {
     client =
-        new CrtObjectClient(
+        new ObjectClient(
             S3Config.client(StoreConfig.of(settings), layout).orElseThrow(),
             Thread.ofPlatform().daemon().factory(),
             System::nanoTime);

@@ -22,7 +22,6 @@ import ucm.store.file.format.StoredFooter;
 import ucm.store.s3.block.BucketCollector;
 import ucm.store.s3.block.ObjectFormat;
 import ucm.store.s3.client.ClientSettings;
-import ucm.store.s3.client.CrtObjectClient;
 import ucm.store.s3.client.ObjectClient;
 import ucm.store.s3.client.ObjectList;
 import ucm.store.s3.client.ObjectList.Listed;
@@ -82,7 +81,7 @@ final class BucketBlocks implements WholeBlocks {
     this.prefix = prefix;
     this.nanos = nanos;
     this.client =
-        new CrtObjectClient(
+        new ObjectClient(
             settings,
             task -> Thread.ofPlatform().daemon().name("ucm-s3-admin-timer").unstarted(task),
             System::nanoTime);
