@@ -25,7 +25,7 @@ import ucm.store.s3.client.ObjectRequest.Source;
 public final class S3HealthCheck implements HealthCheck {
 
   private static final String METADATA = "x-amz-meta-ucm";
-  private static final byte[] BODY = "a test object of ucm doctor".getBytes(UTF_8);
+  private static final ByteBuffer BODY = UTF_8.encode("a test object of ucm doctor");
   private static final Duration MOST_SKEW = Duration.ofSeconds(60);
 
   /** Does nothing. */
@@ -101,7 +101,7 @@ public final class S3HealthCheck implements HealthCheck {
     }
 
     private ObjectReply put(Map<String, String> headers) {
-      return send(ObjectRequest.put(key, headers, Source.of(BODY), BODY.length));
+      return send(ObjectRequest.put(key, headers, Source.of(BODY), BODY.limit()));
     }
 
     private boolean right(String right, ObjectReply reply) {
@@ -114,10 +114,10 @@ public final class S3HealthCheck implements HealthCheck {
 
     /** Loads take their checksums from the metadata of the same answer. */
     private void read() {
-      ByteBuffer read = ByteBuffer.allocate(BODY.length);
-      ObjectReply reply = send(ObjectRequest.get(key, 2, BODY.length - 2L, read::put));
+      ByteBuffer read = ByteBuffer.allocate(BODY.limit());
+      ObjectReply reply = send(ObjectRequest.get(key, 2, BODY.limit() - 2L, read::put));
       if (right("s3:GetObject", reply)) {
-        boolean same = read.flip().equals(ByteBuffer.wrap(BODY, 2, BODY.length - 2));
+        boolean same = read.flip().equals(BODY.slice(2, BODY.limit() - 2));
         boolean whole = same && "doctor".equals(reply.header(METADATA));
         found.add(
             whole

@@ -133,13 +133,17 @@ final class BucketDirectoriesTest {
     assertThat(found.getFirst().path()).endsWith(key(2));
     assertThat(found.getFirst().reason()).contains("shard 1 is damaged");
     assertThat(file(2)).exists();
+    Files.write(file(4), new byte[0]);
+    DirectorySummary before = bucket().summarize(observer).getFirst();
+    assertThat(before.faultyFiles()).as("the one that is empty").isOne();
     VerifyResult moved = bucket().verify(new VerifyPlan(1, 0, true), observer, found::add);
-    assertThat(moved.damaged()).isOne();
+    assertThat(moved.damaged()).isEqualTo(2);
     assertThat(found.getLast().isMoved()).isTrue();
     assertThat(file(2)).doesNotExist();
+    assertThat(file(4)).doesNotExist();
     DirectorySummary summary = bucket().summarize(observer).getFirst();
-    assertThat(summary.blocks()).isEqualTo(BLOCKS - 1);
-    assertThat(summary.quarantinedFiles()).isOne();
+    assertThat(summary.blocks()).isEqualTo(BLOCKS - 2);
+    assertThat(summary.quarantinedFiles()).isEqualTo(2);
   }
 
   /** What the others of its folder are is known before any of them is judged. */

@@ -58,7 +58,9 @@ final class RawObjects implements AutoCloseable {
   }
 
   void put(String key, byte[] bytes, Map<String, String> headers) {
-    sendWell(ObjectRequest.put(key, headers, ObjectRequest.Source.of(bytes), bytes.length));
+    sendWell(
+        ObjectRequest.put(
+            key, headers, ObjectRequest.Source.of(ByteBuffer.wrap(bytes)), bytes.length));
   }
 
   /** Flips a bit of an object, and leaves its metadata. */

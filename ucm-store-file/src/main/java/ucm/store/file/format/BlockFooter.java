@@ -145,6 +145,11 @@ public final class BlockFooter {
     return layout;
   }
 
+  /** The CRC32C of the sizes of its tensors. */
+  public int layoutCrc() {
+    return layoutCrc;
+  }
+
   /**
    * Writes the footer of a block.
    *

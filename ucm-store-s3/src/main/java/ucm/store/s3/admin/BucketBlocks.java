@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
@@ -55,7 +54,6 @@ final class BucketBlocks implements WholeBlocks {
   /** What is below the prefix: blocks in the order of their keys, and the keys of all else. */
   record Listing(List<BlockObject> blocks, List<String> others) {}
 
-  private static final Pattern NAME = Pattern.compile("([0-9a-f]{8})/([0-9a-f]{3})/([0-9a-f]{32})");
   private static final int TRIES = 4;
   // Blocks of a folder, of which none has a footer, until it is taken for one without.
   private static final int MOST_ASKED = 100;
@@ -116,12 +114,17 @@ final class BucketBlocks implements WholeBlocks {
   /**
    * The last bytes of an object, as many as there is room for.
    *
-   * @param into gets them; flipped
+   * @param into gets them; new, and flipped
    */
   ObjectReply read(BlockObject block, ByteBuffer into) {
     long length = Math.min(block.size(), into.capacity());
+    long from = block.size() - length;
     ObjectReply reply =
-        send(ObjectRequest.get(block.key(), block.size() - length, length, Sink.into(into)));
+        send(
+            // No range is empty.
+            length == 0
+                ? ObjectRequest.head(block.key())
+                : ObjectRequest.get(block.key(), from, length, Sink.into(into)));
     into.flip();
     return reply;
   }
@@ -148,9 +151,12 @@ final class BucketBlocks implements WholeBlocks {
   }
 
   /** Removes some objects. */
-  void remove(List<String> keys) {
+  void remove(List<BlockObject> some) {
     try {
-      list.remove(keys);
+      for (int from = 0; from < some.size(); from += ObjectList.PAGE) {
+        int to = Math.min(some.size(), from + ObjectList.PAGE);
+        list.remove(some.subList(from, to).stream().map(BlockObject::key).toList());
+      }
     } catch (StoreException e) {
       throw failed(e);
     }
@@ -164,7 +170,7 @@ final class BucketBlocks implements WholeBlocks {
   }
 
   private @Nullable BlockObject block(Listed entry) {
-    Matcher name = NAME.matcher(entry.key().substring(prefix.length() + 1));
+    Matcher name = ObjectFormat.BLOCK.matcher(entry.key().substring(prefix.length() + 1));
     if (!name.matches() || !name.group(3).startsWith(name.group(2))) {
       return null;
     }

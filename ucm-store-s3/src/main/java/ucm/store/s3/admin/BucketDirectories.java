@@ -1,5 +1,7 @@
 package ucm.store.s3.admin;
 
+import static java.util.stream.Collectors.toSet;
+
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -9,8 +11,11 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
+import java.util.stream.IntStream;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -235,7 +240,7 @@ public record BucketDirectories(
     var _ = bucket.read(block, bytes);
     String aside = prefix + QUARANTINE + block.folder() + "-" + block.id();
     return bucket
-            .send(ObjectRequest.put(aside, Map.of(), WholeObject.source(bytes), bytes.limit()))
+            .send(ObjectRequest.put(aside, Map.of(), ObjectRequest.Source.of(bytes), bytes.limit()))
             .ok()
         && bucket.send(ObjectRequest.delete(block.key())).ok();
   }
@@ -255,23 +260,25 @@ public record BucketDirectories(
     LongUnaryOperator keep = plan.target(hasOwnLimit() ? this::keep : null, "s3_capacity_gb");
     try (BucketBlocks bucket = open()) {
       List<BlockObject> blocks = bucket.listing(observer::isStopped).blocks();
-      blocks.sort(Comparator.comparing(block -> block.entry().modified()));
       long used = bytes(blocks);
       long target = keep.applyAsLong(used);
-      long excess = used - target;
+      AtomicLong left = new AtomicLong(used - target);
+      List<BlockObject> old =
+          blocks.stream()
+              .sorted(Comparator.comparing(block -> block.entry().modified()))
+              .takeWhile(block -> left.getAndAdd(-block.size()) > 0)
+              .toList();
       long bytes = 0;
       int removed = 0;
-      while (bytes < excess && removed < blocks.size() && !observer.isStopped()) {
-        List<String> keys = new ArrayList<>();
-        while (bytes < excess && removed < blocks.size() && keys.size() < ObjectList.PAGE) {
-          BlockObject block = blocks.get(removed++);
-          keys.add(block.key());
-          bytes += block.size();
-        }
+      while (removed < old.size() && !observer.isStopped()) {
+        int to = Math.min(old.size(), removed + ObjectList.PAGE);
+        List<BlockObject> page = old.subList(removed, to);
         if (!plan.dryRun()) {
-          bucket.remove(keys);
+          bucket.remove(page);
         }
-        observer.at(bytes, excess);
+        removed = to;
+        bytes += bytes(page);
+        observer.at(bytes, used - target);
       }
       return new CollectResult(used, target, removed, bytes, 0, !observer.isStopped());
     }
@@ -359,24 +366,17 @@ public record BucketDirectories(
 
   @Override
   public BitSet remove(BlockIds ids) {
-    Map<String, Integer> wanted = new HashMap<>();
-    for (int i = 0; i < ids.size(); i++) {
-      wanted.put(ids.hex(i), i);
-    }
-    BitSet removed = new BitSet();
-    List<String> keys = new ArrayList<>();
+    Set<String> wanted = IntStream.range(0, ids.size()).mapToObj(ids::hex).collect(toSet());
     try (BucketBlocks bucket = open()) {
-      for (BlockObject block : bucket.listing(() -> false).blocks()) {
-        Integer i = wanted.get(block.id());
-        if (i != null) {
-          removed.set(i);
-          keys.add(block.key());
-        }
-      }
-      for (int from = 0; from < keys.size(); from += ObjectList.PAGE) {
-        bucket.remove(keys.subList(from, Math.min(keys.size(), from + ObjectList.PAGE)));
-      }
+      List<BlockObject> blocks =
+          bucket.listing(() -> false).blocks().stream()
+              .filter(block -> wanted.contains(block.id()))
+              .toList();
+      bucket.remove(blocks);
+      Set<String> gone = blocks.stream().map(BlockObject::id).collect(toSet());
+      BitSet removed = new BitSet();
+      IntStream.range(0, ids.size()).forEach(i -> removed.set(i, gone.contains(ids.hex(i))));
+      return removed;
     }
-    return removed;
   }
 }

@@ -2,6 +2,7 @@ package ucm.store.s3.block;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -11,7 +12,6 @@ import java.util.UUID;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,7 +42,6 @@ public final class BucketCollector {
   private static final int NOTICED = 32;
   // Oldest ones that are kept in mind while the bucket is listed.
   private static final int MOST = 200_000;
-  private static final Pattern BLOCK = Pattern.compile("[0-9a-f]{8}/[0-9a-f]{3}/([0-9a-f]{32})");
 
   private final Bucket bucket;
   private final ObjectList list;
@@ -110,7 +109,7 @@ public final class BucketCollector {
     boolean listed =
         list.each(
             one -> {
-              if (BLOCK.matcher(one.key().substring(prefix.length() + 1)).matches()) {
+              if (ObjectFormat.BLOCK.matcher(one.key().substring(prefix.length() + 1)).matches()) {
                 var _ = total.addAndGet(one.size());
                 oldest.add(one);
               }
@@ -175,13 +174,13 @@ public final class BucketCollector {
   }
 
   private ObjectReply write(String condition, String version) {
-    byte[] body = (self + " " + renewals++).getBytes(UTF_8);
+    ByteBuffer body = UTF_8.encode(self + " " + renewals++);
     // Ceph compares with its tag as it is, which has no quotes; others know both.
     String tag = version.replace("\"", "");
     Map<String, String> headers = Map.of(condition, tag.isEmpty() ? "*" : tag);
     return bucket
         .client()
-        .send(ObjectRequest.put(key(), headers, Source.of(body), body.length), nanos)
+        .send(ObjectRequest.put(key(), headers, Source.of(body), body.limit()), nanos)
         .join();
   }
 }

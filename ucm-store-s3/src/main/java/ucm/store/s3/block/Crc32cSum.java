@@ -5,14 +5,14 @@ package ucm.store.s3.block;
  * polynomial over bits modulo another; so many more bytes multiply it by a power of x. Bits are in the order of
  * the CRC, the highest power last.
  */
-public final class Crc32cSum {
+final class Crc32cSum {
 
   private static final int POLYNOMIAL = 0x82F6_3B78;
   private static final int ONE = 1 << 31;
   private final int factor;
 
   /** Parts of one length in bytes. */
-  public Crc32cSum(long length) {
+  Crc32cSum(long length) {
     int product = ONE;
     int power = ONE >>> Byte.SIZE;
     for (long left = length; left > 0; left >>>= 1) {
@@ -23,7 +23,7 @@ public final class Crc32cSum {
   }
 
   /** The CRC32C of what has one, and a part of the length after it. */
-  public int then(int before, int part) {
+  int then(int before, int part) {
     return times(factor, before) ^ part;
   }
 

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -36,6 +37,10 @@ public final class ObjectFormat {
   public static final int MOST_SHARDS = 350;
 
   public static final String METADATA = "x-amz-meta-ucm";
+
+  /** A block's key below the prefix: the folder of its layout, the first digits of its id, and its id. */
+  public static final Pattern BLOCK = Pattern.compile("([0-9a-f]{8})/([0-9a-f]{3})/([0-9a-f]{32})");
+
   private static final String VERSION = "1";
   private static final int FIELDS = 5;
   private static final int CRCS = 3;
@@ -55,7 +60,8 @@ public final class ObjectFormat {
   public ObjectFormat(BlockLayout layout, String prefix) {
     this.layout = layout;
     this.footer = new BlockFooter(layout);
-    this.layoutCrc = HEX.toHexDigits(layoutCrc(layout));
+    this.layoutCrc =
+        layoutCrc(layout.blockSize(), layout.shardSize(), layout.tensorCount(), footer.layoutCrc());
     this.folder = prefix + "/" + layoutCrc + "/";
     this.addShard = new Crc32cSum(layout.shardSize());
     this.addGap = new Crc32cSum(footer.gap());
@@ -63,19 +69,22 @@ public final class ObjectFormat {
     this.gapCrc = crcOf(new byte[footer.gap()]);
   }
 
-  private static int layoutCrc(BlockLayout layout) {
+  /**
+   * The name of the folder of a layout: the CRC32C of the sizes of block, shard and tensors.
+   *
+   * @param tensorsCrc the CRC32C of the sizes of the tensors, as footers have it
+   */
+  public static String layoutCrc(long blockSize, long shardSize, int tensors, int tensorsCrc) {
     ByteBuffer sizes =
-        ByteBuffer.allocate((layout.tensorCount() + 2) * Long.BYTES)
+        ByteBuffer.allocate(2 * Long.BYTES)
             .order(ByteOrder.LITTLE_ENDIAN)
-            .putLong(layout.blockSize())
-            .putLong(layout.shardSize());
-    for (int i = 0; i < layout.tensorCount(); i++) {
-      sizes.putLong(layout.tensorSize(i));
-    }
-    return crcOf(sizes.array());
+            .putLong(blockSize)
+            .putLong(shardSize);
+    Crc32cSum addTensors = new Crc32cSum((long) tensors * Long.BYTES);
+    return HEX.toHexDigits(addTensors.then(crcOf(sizes.array()), tensorsCrc));
   }
 
-  public static int crcOf(byte[] bytes) {
+  private static int crcOf(byte[] bytes) {
     CRC32C crc = new CRC32C();
     crc.update(bytes);
     return (int) crc.getValue();

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.ByteArrayOutputStream;
 import java.net.URLEncoder;
+import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Instant;
@@ -117,7 +118,14 @@ public final class ObjectList {
     byte[] sent = body.append("</Delete>").toString().getBytes(UTF_8);
     Map<String, String> headers = Map.of("Content-MD5", md5(sent), "Content-Type", "text/xml");
     ObjectRequest request =
-        new ObjectRequest(Method.POST, "", "delete=", headers, Source.of(sent), null, sent.length);
+        new ObjectRequest(
+            Method.POST,
+            "",
+            "delete=",
+            headers,
+            Source.of(ByteBuffer.wrap(sent)),
+            null,
+            sent.length);
     if (ask("remove", request).contains("<Error>")) {
       throw new StoreException("S3 did not remove all of " + keys.size() + " objects");
     }

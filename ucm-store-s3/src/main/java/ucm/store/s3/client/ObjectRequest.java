@@ -38,11 +38,11 @@ public record ObjectRequest(
     /** Copies bytes, as many as there is room for and are left; from the start when that is asked for. */
     void copy(long offset, ByteBuffer into);
 
-    /** Some bytes of the heap. */
-    static Source of(byte[] bytes) {
+    /** Some bytes, from 0 to the limit. */
+    static Source of(ByteBuffer bytes) {
       return (offset, into) -> {
-        int size = Math.min(into.remaining(), bytes.length - (int) offset);
-        into.put(bytes, (int) offset, size);
+        int size = Math.min(into.remaining(), bytes.limit() - (int) offset);
+        into.put(bytes.slice((int) offset, size));
       };
     }
   }
