@@ -17,6 +17,6 @@ final class BadLineException extends Exception {
   }
 
   TraceProblem at(String input, long line) {
-    return new TraceProblem(TraceProblem.Severity.BAD_LINE, input, line, column, found, expected);
+    return new TraceProblem(input, line, column, found, expected);
   }
 }

@@ -27,23 +27,18 @@ final class ProblemLog {
                   problem.input(),
                   problem.line(),
                   TraceProblem.plural(maxBadLines, "bad line"),
-                  problem),
-          kept);
+                  problem));
     }
   }
 
   void warning(String input, long line, String found, String expected) {
     if (warnings++ < MAX_WARNINGS_KEPT) {
-      kept.add(new TraceProblem(TraceProblem.Severity.WARNING, input, line, 0, found, expected));
+      kept.add(new TraceProblem(input, line, 0, found, expected));
     }
   }
 
   long badLines() {
     return badLines;
-  }
-
-  long warnings() {
-    return warnings;
   }
 
   List<TraceProblem> kept() {

@@ -1,25 +1,16 @@
 package ucm.lite.trace;
 
 /**
- * One thing wrong with a trace that did not stop the reading.
+ * One thing wrong with a trace that did not stop the reading: a line was skipped, or was used although
+ * something about it is odd.
  *
- * @param severity whether the line was skipped or used
  * @param input the input as it was named to the reader, or {@code standard input}
  * @param line the line, 1 for the first; 0 when the whole input is meant
  * @param column the byte of the line, 1 for the first; 0 when not known
  * @param found what was there, without any text of the trace
  * @param expected what should have been there
  */
-public record TraceProblem(
-    Severity severity, String input, long line, int column, String found, String expected) {
-
-  /** What became of the line. */
-  public enum Severity {
-    /** The line was skipped: it is in no statistic. */
-    BAD_LINE,
-    /** The line was used, but something about it is odd. */
-    WARNING
-  }
+public record TraceProblem(String input, long line, int column, String found, String expected) {
 
   /** One line: {@code input:line:column: found ..., expected ...}, without the parts not known. */
   @Override

@@ -7,20 +7,11 @@ import java.util.List;
  *
  * @param format the format of the records
  * @param inputs the files read, in that order, directories resolved; {@code standard input} for it
- * @param lines all lines, blank ones and lines of a log that are no trace record included
- * @param requests records handed to the visitor
  * @param badLines lines skipped because they could not be understood
- * @param warnings lines used although something about them is odd
  * @param problems bad lines and warnings in the order read: all bad lines, and at most 100 warnings
  */
 public record TraceReadReport(
-    TraceFormat format,
-    List<String> inputs,
-    long lines,
-    long requests,
-    long badLines,
-    long warnings,
-    List<TraceProblem> problems) {
+    TraceFormat format, List<String> inputs, long badLines, List<TraceProblem> problems) {
 
   public TraceReadReport {
     inputs = List.copyOf(inputs);

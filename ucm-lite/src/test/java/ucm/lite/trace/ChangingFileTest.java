@@ -52,8 +52,7 @@ class ChangingFileTest {
                           visitor.request(request);
                         }))
         .withMessageStartingWith(file + " cannot be read: ")
-        .withMessageContaining("cut off")
-        .satisfies(e -> assertThat(e.problems()).isEmpty());
+        .withMessageContaining("cut off");
     assertThat(visitor.requests)
         .allSatisfy(request -> assertThat(request.inputTokens()).isEqualTo(1100));
   }
@@ -63,9 +62,15 @@ class ChangingFileTest {
     String file = bigFile();
 
     TraceReadReport report =
-        new TraceReader().read(List.of(file), _ -> append(file, TraceFiles.MOONCAKE + "\n"));
+        new TraceReader()
+            .read(
+                List.of(file),
+                request -> {
+                  append(file, TraceFiles.MOONCAKE + "\n");
+                  visitor.request(request);
+                });
 
-    assertThat(report.requests()).isEqualTo(LINES);
+    assertThat(visitor.requests).hasSize(LINES);
     assertThat(report.badLines()).isZero();
   }
 

@@ -31,10 +31,7 @@ class TraceReaderTest {
 
     assertThat(times()).containsExactly(27.0, 28.0, 29.0);
     assertThat(report.inputs()).containsExactly(b, a);
-    assertThat(report.lines()).isEqualTo(4);
-    assertThat(report.requests()).isEqualTo(3);
     assertThat(report.badLines()).isZero();
-    assertThat(report.warnings()).isZero();
     assertThat(report.problems()).isEmpty();
   }
 
@@ -62,7 +59,7 @@ class TraceReaderTest {
 
     TraceReadReport report = new TraceReader().read(List.of(directory.toString()), visitor);
 
-    assertThat(report.requests()).isEqualTo(1);
+    assertThat(visitor.requests).hasSize(1);
     assertThat(report.problems())
         .extracting(TraceProblem::found)
         .contains("no trace record in 2 lines", "an empty input");
