@@ -15,6 +15,7 @@ module ucm.lite {
   requires static org.jspecify;
   requires tools.jackson.core;
   requires tools.jackson.databind;
+  requires transitive ucm.api;
   requires ucm.platform;
 
   exports ucm.lite.curve;

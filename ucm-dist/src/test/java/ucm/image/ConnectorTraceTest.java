@@ -9,7 +9,6 @@ import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.api.BlockIds;
 import ucm.lite.trace.TraceReader;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
@@ -65,7 +64,7 @@ class ConnectorTraceTest {
       assertThat(request.inputTokens()).isEqualTo(prompt(i).length);
       assertThat(request.outputTokens()).isEqualTo(i);
       assertThat(request.blockTokens()).isEqualTo(BLOCK_TOKENS);
-      assertThat(BlockIds.wrap(request.packedBlockIds()))
+      assertThat(request.ids())
           .isEqualTo(BlockHasher.of("m", 2, "torch.bfloat16").hash(prompt(i), BLOCK_TOKENS));
     }
   }

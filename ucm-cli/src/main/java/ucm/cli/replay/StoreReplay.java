@@ -91,8 +91,8 @@ public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
     salt = mix(salt ^ first.inputTokens());
     salt = mix(salt ^ first.outputTokens());
     salt = mix(salt ^ first.requestId().hashCode());
-    for (long word : first.packedBlockIds()) {
-      salt = mix(salt ^ word);
+    for (int i = 0; i < first.blockCount(); i++) {
+      salt = mix(mix(salt ^ first.ids().high(i)) ^ first.ids().low(i));
     }
     return salt;
   }
@@ -105,12 +105,12 @@ public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
    * @param salt of the trace; see {@link #saltOf}
    */
   public static BlockIds storeIds(TraceRequest request, long salt) {
-    long[] words = request.packedBlockIds();
-    for (int i = 0; i < words.length; i += 2) {
-      if (words[i] == 0) {
-        words[i] = mix(words[i + 1] ^ salt);
-        words[i + 1] = mix(~words[i + 1]);
-      }
+    long[] words = new long[2 * request.blockCount()];
+    for (int i = 0; i < request.blockCount(); i++) {
+      long high = request.ids().high(i);
+      long low = request.ids().low(i);
+      words[2 * i] = high == 0 ? mix(low ^ salt) : high;
+      words[2 * i + 1] = high == 0 ? mix(~low) : low;
     }
     return BlockIds.wrap(words);
   }

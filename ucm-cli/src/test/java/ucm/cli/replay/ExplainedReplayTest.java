@@ -70,7 +70,7 @@ class ExplainedReplayTest {
       words[2 * i] = 7;
       words[2 * i + 1] = blocks[i];
     }
-    return TraceRequest.of(0, "", tokens, 1, BLOCK_TOKENS, words);
+    return new TraceRequest(0, "", tokens, 1, BLOCK_TOKENS, BlockIds.wrap(words));
   }
 
   private static BlockIds ids(long... blocks) {

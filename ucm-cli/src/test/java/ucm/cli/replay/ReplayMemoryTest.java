@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreMetrics;
@@ -151,6 +152,6 @@ class ReplayMemoryTest {
       words[2 * i] = 7;
       words[2 * i + 1] = blocks[i];
     }
-    return TraceRequest.of(0, "", 16 * blocks.length, 1, 16, words);
+    return new TraceRequest(0, "", 16 * blocks.length, 1, 16, BlockIds.wrap(words));
   }
 }

@@ -89,7 +89,7 @@ final class ShardsSampler {
     }
     int sampled = 0;
     for (int i = 0; i < count; i++) {
-      long hash = BlockTable.hash(request.blockIdHigh(i), request.blockIdLow(i));
+      long hash = BlockTable.hash(request.ids().high(i), request.ids().low(i));
       if (isSampled(hash)) {
         hashes[sampled] = hash;
         positions[sampled++] = i;

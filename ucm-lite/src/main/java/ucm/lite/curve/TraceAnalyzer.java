@@ -167,7 +167,7 @@ public final class TraceAnalyzer implements TraceVisitor {
       int count = request.blockCount();
       cursor.begin(count, index.size());
       for (int i = 0; i < count; i++) {
-        cursor.add(index.put(request.blockIdHigh(i), request.blockIdLow(i)));
+        cursor.add(index.put(request.ids().high(i), request.ids().low(i)));
       }
       cursor.distinct = index.size();
       cursor.describe(request);

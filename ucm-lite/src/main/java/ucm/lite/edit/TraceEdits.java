@@ -1,5 +1,6 @@
 package ucm.lite.edit;
 
+import ucm.api.BlockIds;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 import ucm.platform.table.BlockTable;
@@ -14,8 +15,7 @@ public final class TraceEdits {
    */
   public static TraceVisitor renumbered(TraceVisitor next) {
     BlockTable index = new BlockTable(1 << 10);
-    return request ->
-        next.request(request.withBlocks(request.blockTokens(), numbers(request, index)));
+    return request -> next.request(numbered(request, request.requestId(), index));
   }
 
   /**
@@ -29,23 +29,22 @@ public final class TraceEdits {
 
       @Override
       public void request(TraceRequest request) {
-        next.request(
-            new TraceRequest(
-                request.timestampMillis(),
-                Long.toString(number++),
-                request.inputTokens(),
-                request.outputTokens(),
-                request.blockTokens(),
-                numbers(request, index)));
+        next.request(numbered(request, Long.toString(number++), index));
       }
     };
   }
 
-  private static long[] numbers(TraceRequest request, BlockTable index) {
+  private static TraceRequest numbered(TraceRequest request, String id, BlockTable index) {
     long[] ids = new long[2 * request.blockCount()];
     for (int i = 0; i < request.blockCount(); i++) {
-      ids[2 * i + 1] = index.put(request.blockIdHigh(i), request.blockIdLow(i));
+      ids[2 * i + 1] = index.put(request.ids().high(i), request.ids().low(i));
     }
-    return ids;
+    return new TraceRequest(
+        request.timestampMillis(),
+        id,
+        request.inputTokens(),
+        request.outputTokens(),
+        request.blockTokens(),
+        BlockIds.wrap(ids));
   }
 }

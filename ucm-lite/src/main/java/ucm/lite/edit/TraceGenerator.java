@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 import java.util.stream.LongStream;
+import ucm.api.BlockIds;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 
@@ -130,7 +131,7 @@ public final class TraceGenerator {
             session.tokens,
             output,
             options.blockTokens(),
-            ids));
+            BlockIds.wrap(ids)));
     if (--session.turnsLeft > 0) {
       grow(session, output);
       session.nextMillis += 1000.0 * logNormal(kind.gapSeconds, 1);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
+import ucm.api.BlockIds;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.trace.TraceException;
@@ -47,7 +48,7 @@ public final class TraceSorter implements TraceVisitor, AutoCloseable {
     startMillis = Math.min(startMillis, request.timestampMillis());
     cursor.begin(request.blockCount(), index.size());
     for (int i = 0; i < request.blockCount(); i++) {
-      cursor.add(index.put(request.blockIdHigh(i), request.blockIdLow(i)));
+      cursor.add(index.put(request.ids().high(i), request.ids().low(i)));
     }
     cursor.describe(request);
     cursor.timestampMillis = request.timestampMillis();
@@ -76,7 +77,7 @@ public final class TraceSorter implements TraceVisitor, AutoCloseable {
               cursor.inputTokens,
               cursor.outputTokens,
               Math.max(1, cursor.blockTokens),
-              ids));
+              BlockIds.wrap(ids)));
     }
   }
 

@@ -3,10 +3,10 @@ package ucm.lite.insight;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import ucm.api.BlockIds;
 import ucm.lite.curve.QuantileHistogram;
 import ucm.lite.curve.Quantiles;
 import ucm.lite.record.NumberedRequest;
@@ -229,8 +229,7 @@ public record TraceInsights(
     }
 
     private String id(int block) {
-      HexFormat hex = HexFormat.of();
-      return hex.toHexDigits(trace.idHigh(block)) + hex.toHexDigits(trace.idLow(block));
+      return BlockIds.hex(trace.idHigh(block), trace.idLow(block));
     }
 
     /** Block references that the prefix up to a block saves. */

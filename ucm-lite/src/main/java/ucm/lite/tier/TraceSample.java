@@ -46,7 +46,7 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
     cursor.begin(count, index.size());
     int kept = 0;
     for (int i = 0; i < count; i++) {
-      if (add(request.blockIdHigh(i), request.blockIdLow(i))) {
+      if (add(request.ids().high(i), request.ids().low(i))) {
         kept += request.tokensOf(i);
       }
     }

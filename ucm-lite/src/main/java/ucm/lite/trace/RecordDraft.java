@@ -1,6 +1,7 @@
 package ucm.lite.trace;
 
-import java.util.Arrays;
+import com.carrotsearch.hppc.LongArrayList;
+import ucm.api.BlockIds;
 
 /** The values of the line being parsed; reused from line to line, so that ids are not boxed. */
 final class RecordDraft {
@@ -17,8 +18,8 @@ final class RecordDraft {
   String requestId = "";
   int inputTokens;
   int outputTokens;
-  private long[] packedIds = new long[256];
-  private int longs;
+  // Two words each.
+  private final LongArrayList ids = new LongArrayList();
 
   void clear() {
     timestampMillis = 0;
@@ -29,23 +30,19 @@ final class RecordDraft {
   }
 
   void clearBlocks() {
-    longs = 0;
+    ids.clear();
   }
 
   int blockCount() {
-    return longs / 2;
+    return ids.size() / 2;
   }
 
   void addBlock(long high, long low, int column) throws BadLineException {
-    if (longs == packedIds.length) {
-      if (longs == 2 * MAX_BLOCKS) {
-        throw new BadLineException(
-            column, "more than " + MAX_BLOCKS + " block ids", "at most that many");
-      }
-      packedIds = Arrays.copyOf(packedIds, 2 * longs);
+    if (blockCount() == MAX_BLOCKS) {
+      throw new BadLineException(
+          column, "more than " + MAX_BLOCKS + " block ids", "at most that many");
     }
-    packedIds[longs++] = high;
-    packedIds[longs++] = low;
+    ids.add(high, low);
   }
 
   static int tokens(String field, long value, int column) throws BadLineException {
@@ -87,6 +84,6 @@ final class RecordDraft {
         inputTokens,
         outputTokens,
         blockTokens,
-        Arrays.copyOf(packedIds, longs));
+        BlockIds.wrap(ids.toArray()));
   }
 }

@@ -2,7 +2,6 @@ package ucm.lite.trace;
 
 import java.io.IOException;
 import java.math.BigDecimal;
-import java.util.HexFormat;
 
 /**
  * Writes requests as lines of a trace that {@link TraceReader} reads.
@@ -18,7 +17,6 @@ public final class TraceWriter implements TraceVisitor {
   private final TraceFormat format;
   private final Appendable out;
   private final StringBuilder line = new StringBuilder();
-  private final HexFormat hex = HexFormat.of();
   private long written;
 
   /** A writer of lines of a format; the target is not closed. */
@@ -85,9 +83,7 @@ public final class TraceWriter implements TraceVisitor {
     int full = Math.min(request.blockCount(), request.inputTokens() / request.blockTokens());
     for (int i = 0; i < full; i++) {
       line.append(i == 0 ? "'" : ", '");
-      line.append(hex.toHexDigits(request.blockIdHigh(i)));
-      line.append(hex.toHexDigits(request.blockIdLow(i)));
-      line.append('\'');
+      line.append(request.ids().hex(i)).append('\'');
     }
     line.append("]\n");
   }
@@ -101,10 +97,10 @@ public final class TraceWriter implements TraceVisitor {
   private void ids(TraceRequest request) {
     line.append(", \"hash_ids\": [");
     for (int i = 0; i < request.blockCount(); i++) {
-      if (request.blockIdHigh(i) != 0) {
+      if (request.ids().high(i) != 0) {
         throw new IllegalArgumentException("a block id of more than 64 bits: renumber the trace");
       }
-      line.append(i == 0 ? "" : ", ").append(Long.toUnsignedString(request.blockIdLow(i)));
+      line.append(i == 0 ? "" : ", ").append(Long.toUnsignedString(request.ids().low(i)));
     }
     line.append("]}\n");
   }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.RandomTraces;
 import ucm.lite.trace.TraceRequest;
@@ -138,18 +139,19 @@ class ShardsSamplerTest {
   private static List<TraceRequest> renamed(long seed) {
     List<TraceRequest> renamed = new ArrayList<>();
     for (TraceRequest request : TRACE) {
-      long[] ids = request.packedBlockIds();
-      for (int i = 1; i < ids.length; i += 2) {
-        ids[i] += seed * 1_000_003;
+      long[] ids = new long[2 * request.blockCount()];
+      for (int i = 0; i < request.blockCount(); i++) {
+        ids[2 * i] = request.ids().high(i);
+        ids[2 * i + 1] = request.ids().low(i) + seed * 1_000_003;
       }
       renamed.add(
-          TraceRequest.of(
+          new TraceRequest(
               request.timestampMillis(),
               request.requestId(),
               request.inputTokens(),
               request.outputTokens(),
               request.blockTokens(),
-              ids));
+              BlockIds.wrap(ids)));
     }
     return renamed;
   }

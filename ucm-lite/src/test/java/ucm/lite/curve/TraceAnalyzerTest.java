@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceReader;
 import ucm.lite.trace.TraceRequest;
@@ -69,7 +70,8 @@ class TraceAnalyzerTest {
     analyzer.request(request(0, 10, 1));
 
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> analyzer.request(TraceRequest.of(0, "", 5, 0, 16, new long[2])))
+        .isThrownBy(
+            () -> analyzer.request(new TraceRequest(0, "", 5, 0, 16, BlockIds.wrap(new long[2]))))
         .withMessageContaining("16 tokens a block after ones with 10");
   }
 
@@ -81,15 +83,16 @@ class TraceAnalyzerTest {
 
   @Test
   void refusesRequestsThatCannotBe() {
-    long[] none = {};
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> TraceRequest.of(Double.NaN, "", 0, 0, 1, none));
-    assertThatIllegalArgumentException().isThrownBy(() -> TraceRequest.of(-1, "", 0, 0, 1, none));
-    assertThatIllegalArgumentException().isThrownBy(() -> TraceRequest.of(0, "", -1, 0, 1, none));
-    assertThatIllegalArgumentException().isThrownBy(() -> TraceRequest.of(0, "", 0, -1, 1, none));
-    assertThatIllegalArgumentException().isThrownBy(() -> TraceRequest.of(0, "", 0, 0, 0, none));
+        .isThrownBy(() -> new TraceRequest(Double.NaN, "", 0, 0, 1, BlockIds.empty()));
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> TraceRequest.of(0, "", 0, 0, 1, new long[3]));
+        .isThrownBy(() -> new TraceRequest(-1, "", 0, 0, 1, BlockIds.empty()));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new TraceRequest(0, "", -1, 0, 1, BlockIds.empty()));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new TraceRequest(0, "", 0, -1, 1, BlockIds.empty()));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new TraceRequest(0, "", 0, 0, 0, BlockIds.empty()));
   }
 
   @Test
@@ -106,6 +109,6 @@ class TraceAnalyzerTest {
     for (int i = 0; i < ids.length; i++) {
       packed[2 * i + 1] = ids[i];
     }
-    return TraceRequest.of(timestampMillis, "", inputTokens, 7, 10, packed);
+    return new TraceRequest(timestampMillis, "", inputTokens, 7, 10, BlockIds.wrap(packed));
   }
 }

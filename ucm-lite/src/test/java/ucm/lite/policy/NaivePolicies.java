@@ -52,7 +52,7 @@ public abstract class NaivePolicies {
   public static List<Integer> blocks(TraceRequest request) {
     List<Integer> blocks = new ArrayList<>();
     for (int i = 0; i < request.blockCount(); i++) {
-      blocks.add((int) request.blockIdLow(i));
+      blocks.add((int) request.ids().low(i));
     }
     return blocks;
   }

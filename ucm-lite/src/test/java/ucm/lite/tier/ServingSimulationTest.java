@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
 import ucm.lite.curve.Analyses;
 import ucm.lite.curve.QuantileHistogram;
 import ucm.lite.curve.Quantiles;
@@ -24,7 +25,8 @@ class ServingSimulationTest {
     long[] longer = {0, 1, 0, 2, 0, 4, 0, 5};
     List<TraceRequest> trace =
         List.of(
-            TraceRequest.of(0, "", 300, 1, 100, ids), TraceRequest.of(0, "", 400, 1, 100, longer));
+            new TraceRequest(0, "", 300, 1, 100, BlockIds.wrap(ids)),
+            new TraceRequest(0, "", 400, 1, 100, BlockIds.wrap(longer)));
     TierPlan tiers =
         new TierPlan(
             1, 1, 0, 0, true, 0, 1000, true, WritePolicy.WRITE_THROUGH, Routing.ROUND_ROBIN);

@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
 import ucm.lite.curve.Analyses;
 import ucm.lite.curve.CacheHits;
 import ucm.lite.curve.Quantiles;
@@ -182,7 +183,7 @@ class TierSimulationTest {
 
   private static List<TraceRequest> ofOneBlockEach(long... ids) {
     return Arrays.stream(ids)
-        .mapToObj(id -> TraceRequest.of(0, "", 16, 1, 16, new long[] {0, id}))
+        .mapToObj(id -> new TraceRequest(0, "", 16, 1, 16, BlockIds.wrap(new long[] {0, id})))
         .toList();
   }
 
@@ -195,7 +196,9 @@ class TierSimulationTest {
         for (int i = 0; i < ids.length / 2; i++) {
           ids[2 * i + 1] = i < 2 ? i + 1 : 1000L * (chat + 1) + i;
         }
-        trace.add(TraceRequest.of(1000.0 * trace.size(), "", 16 * ids.length / 2, 1, 16, ids));
+        trace.add(
+            new TraceRequest(
+                1000.0 * trace.size(), "", 16 * ids.length / 2, 1, 16, BlockIds.wrap(ids)));
       }
     }
     return trace;

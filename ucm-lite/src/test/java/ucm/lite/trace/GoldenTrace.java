@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
+import ucm.api.BlockIds;
 import ucm.lite.curve.CacheHits;
 import ucm.lite.curve.LruCurve;
 import ucm.lite.record.TouchOrder;
@@ -49,13 +50,18 @@ public final class GoldenTrace {
     for (TraceRequest drawn : RandomTraces.conversations(2026, 250)) {
       int missing = drawn.blockCount() * RandomTraces.BLOCK_TOKENS - drawn.inputTokens();
       int inputTokens = drawn.blockCount() * BLOCK_TOKENS - 31 * missing;
-      long[] ids = drawn.packedBlockIds();
-      for (int i = 0; i < ids.length; i += 2) {
-        ids[i] = 0;
+      long[] ids = new long[2 * drawn.blockCount()];
+      for (int i = 0; i < drawn.blockCount(); i++) {
+        ids[2 * i + 1] = drawn.ids().low(i);
       }
       trace.add(
-          TraceRequest.of(
-              drawn.timestampMillis(), "", inputTokens, drawn.outputTokens(), BLOCK_TOKENS, ids));
+          new TraceRequest(
+              drawn.timestampMillis(),
+              "",
+              inputTokens,
+              drawn.outputTokens(),
+              BLOCK_TOKENS,
+              BlockIds.wrap(ids)));
     }
     return trace;
   }
@@ -63,7 +69,7 @@ public final class GoldenTrace {
   private static String line(TraceRequest request) {
     String ids =
         LongStream.range(0, request.blockCount())
-            .map(i -> request.blockIdLow((int) i))
+            .map(i -> request.ids().low((int) i))
             .mapToObj(Long::toString)
             .collect(Collectors.joining(", "));
     return "{\"timestamp\": %d, \"input_length\": %d, \"output_length\": %d, \"hash_ids\": [%s]}"

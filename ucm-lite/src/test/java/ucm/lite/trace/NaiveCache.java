@@ -62,7 +62,7 @@ public final class NaiveCache {
   private static List<String> ids(TraceRequest request) {
     List<String> ids = new ArrayList<>();
     for (int i = 0; i < request.blockCount(); i++) {
-      ids.add(request.blockIdHigh(i) + ":" + request.blockIdLow(i));
+      ids.add(request.ids().high(i) + ":" + request.ids().low(i));
     }
     return ids;
   }

@@ -3,6 +3,7 @@ package ucm.lite.trace;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import ucm.api.BlockIds;
 
 /** Small traces drawn by seed. */
 public final class RandomTraces {
@@ -55,12 +56,12 @@ public final class RandomTraces {
       packed[2 * i + 1] = ids[i];
     }
     int missing = ids.length == 0 ? 0 : random.nextInt(BLOCK_TOKENS);
-    return TraceRequest.of(
+    return new TraceRequest(
         1000.0 * number,
         "r" + number,
         BLOCK_TOKENS * ids.length - missing,
         random.nextInt(500),
         BLOCK_TOKENS,
-        packed);
+        BlockIds.wrap(packed));
   }
 }

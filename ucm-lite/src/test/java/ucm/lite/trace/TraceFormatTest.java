@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import ucm.api.BlockIds;
 
 class TraceFormatTest {
   private static final String META =
@@ -33,7 +34,7 @@ class TraceFormatTest {
     assertThat(request.outputTokens()).isEqualTo(52);
     assertThat(request.blockTokens()).isEqualTo(512);
     assertThat(request.blockCount()).isEqualTo(3);
-    assertThat(request.packedBlockIds()).containsExactly(0, 46, 0, 47, 0, 2353);
+    assertThat(request.ids()).isEqualTo(BlockIds.wrap(new long[] {0, 46, 0, 47, 0, 2353}));
     assertThat(report.problems()).isEmpty();
   }
 
@@ -48,7 +49,7 @@ class TraceFormatTest {
     assertThat(request.inputTokens()).isEqualTo(33);
     assertThat(request.outputTokens()).isEqualTo(132);
     assertThat(request.blockTokens()).isEqualTo(16);
-    assertThat(request.packedBlockIds()).containsExactly(0, 1089, 0, 1090, 0, 6326);
+    assertThat(request.ids()).isEqualTo(BlockIds.wrap(new long[] {0, 1089, 0, 1090, 0, 6326}));
     assertThat(report.problems()).isEmpty();
   }
 
@@ -58,8 +59,8 @@ class TraceFormatTest {
         TraceFiles.BAILIAN.replace(
             "[1089, 1090, 6326]", "[18446744073709551615, 9223372036854775808, -5]"));
 
-    assertThat(visitor.requests.getFirst().packedBlockIds())
-        .containsExactly(0, -1, 0, Long.MIN_VALUE, 0, -5);
+    assertThat(visitor.requests.getFirst().ids())
+        .isEqualTo(BlockIds.wrap(new long[] {0, -1, 0, Long.MIN_VALUE, 0, -5}));
   }
 
   @Test
@@ -71,7 +72,7 @@ class TraceFormatTest {
     TraceRequest request = visitor.requests.getFirst();
     assertThat(request.timestampMillis()).isEqualTo(1500);
     assertThat(request.inputTokens()).isEqualTo(5);
-    assertThat(request.packedBlockIds()).containsExactly(0, 1);
+    assertThat(request.ids()).isEqualTo(BlockIds.wrap(new long[] {0, 1}));
   }
 
   @Test
@@ -138,8 +139,8 @@ class TraceFormatTest {
     assertThat(visitor.requests)
         .extracting(TraceRequest::timestampMillis)
         .containsExactly(1500.0, 2500.0, 3000.0);
-    assertThat(visitor.requests.get(1).packedBlockIds())
-        .containsExactly(0x0011223344556677L, 0x8899aabbccddeeffL);
+    assertThat(visitor.requests.get(1).ids())
+        .isEqualTo(BlockIds.wrap(new long[] {0x0011223344556677L, 0x8899aabbccddeeffL}));
     assertThat(visitor.requests.get(1).blockTokens()).isEqualTo(128);
   }
 
@@ -166,9 +167,12 @@ class TraceFormatTest {
     assertThat(request.inputTokens()).isEqualTo(300);
     assertThat(request.outputTokens()).isEqualTo(64);
     assertThat(request.blockTokens()).isEqualTo(128);
-    assertThat(request.packedBlockIds())
-        .containsExactly(
-            0x0001020304050607L, 0x08090a0b0c0d0e0fL, 0xb76b82eeab7a7f89L, 0x935624e71b78cda6L);
+    assertThat(request.ids())
+        .isEqualTo(
+            BlockIds.wrap(
+                new long[] {
+                  0x0001020304050607L, 0x08090a0b0c0d0e0fL, 0xb76b82eeab7a7f89L, 0x935624e71b78cda6L
+                }));
   }
 
   @Test
@@ -190,7 +194,8 @@ class TraceFormatTest {
     assertThat(report.badLines()).isZero();
     TraceRequest request = visitor.requests.getFirst();
     assertThat(request.requestId()).isEqualTo("chatcmpl-1, a");
-    assertThat(request.packedBlockIds()).containsExactly(0x0011223344556677L, 0x8899aabbccddeeffL);
+    assertThat(request.ids())
+        .isEqualTo(BlockIds.wrap(new long[] {0x0011223344556677L, 0x8899aabbccddeeffL}));
   }
 
   @Test

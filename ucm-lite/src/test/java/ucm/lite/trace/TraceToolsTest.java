@@ -7,14 +7,15 @@ import static org.assertj.core.api.Assertions.within;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import ucm.api.BlockIds;
 import ucm.lite.curve.Analyses;
 import ucm.lite.curve.TraceSummary;
 import ucm.lite.edit.GeneratorOptions;
@@ -50,8 +51,8 @@ class TraceToolsTest {
               : expected.blockCount();
       assertThat(found.blockCount()).isEqualTo(blocks);
       for (int block = 0; block < blocks; block++) {
-        assertThat(found.blockIdHigh(block)).isEqualTo(expected.blockIdHigh(block));
-        assertThat(found.blockIdLow(block)).isEqualTo(expected.blockIdLow(block));
+        assertThat(found.ids().high(block)).isEqualTo(expected.ids().high(block));
+        assertThat(found.ids().low(block)).isEqualTo(expected.ids().low(block));
       }
     }
   }
@@ -60,7 +61,8 @@ class TraceToolsTest {
   void writesIdsOfUcmAsNumbersOfTheOrderFirstSeen() {
     StringBuilder out = new StringBuilder();
     TraceVisitor writer = TraceEdits.renumbered(new TraceWriter(TraceFormat.MOONCAKE, out));
-    TraceRequest request = TraceRequest.of(1.5, "secret", 40, 2, 16, new long[] {5, 6, 7, 8, 5, 6});
+    TraceRequest request =
+        new TraceRequest(1.5, "secret", 40, 2, 16, BlockIds.wrap(new long[] {5, 6, 7, 8, 5, 6}));
     writer.request(request);
 
     assertThat(out.toString())
@@ -76,8 +78,8 @@ class TraceToolsTest {
   void writesTimestampsWithoutExponent() {
     StringBuilder out = new StringBuilder();
     TraceWriter writer = new TraceWriter(TraceFormat.MOONCAKE, out);
-    writer.request(TraceRequest.of(12_345_678.25, "", 40, 2, 16, new long[0]));
-    writer.request(TraceRequest.of(0.0004, "", 40, 2, 16, new long[0]));
+    writer.request(new TraceRequest(12_345_678.25, "", 40, 2, 16, BlockIds.wrap(new long[0])));
+    writer.request(new TraceRequest(0.0004, "", 40, 2, 16, BlockIds.wrap(new long[0])));
 
     assertThat(out.toString().lines())
         .extracting(line -> line.substring(0, line.indexOf(',')))
@@ -103,21 +105,20 @@ class TraceToolsTest {
 
   @Test
   void sortsInTheOrderOfTimeWhicheverInputIsFirst() {
-    TraceRequest a = TraceRequest.of(100, "a", 32, 1, 16, ids(1, 2));
-    TraceRequest b = TraceRequest.of(300, "b", 32, 1, 16, ids(1, 3));
-    TraceRequest c = TraceRequest.of(250, "c", 32, 1, 16, ids(1, 2));
+    TraceRequest a = new TraceRequest(100, "a", 32, 1, 16, ids(1, 2));
+    TraceRequest b = new TraceRequest(300, "b", 32, 1, 16, ids(1, 3));
+    TraceRequest c = new TraceRequest(250, "c", 32, 1, 16, ids(1, 2));
 
-    assertThat(sorted(b, a, c))
-        .containsExactly("a 0 [0, 1, 0, 2]", "c 150 [0, 1, 0, 2]", "b 200 [0, 1, 0, 3]");
+    assertThat(sorted(b, a, c)).containsExactly("a 0 [1, 2]", "c 150 [1, 2]", "b 200 [1, 3]");
   }
 
   @Test
   void refusesBlocksOfTwoSizesInOneTrace() {
     try (TraceSorter sorter = new TraceSorter(true)) {
-      sorter.request(TraceRequest.of(0, "", 16, 1, 16, ids(1)));
+      sorter.request(new TraceRequest(0, "", 16, 1, 16, ids(1)));
 
       assertThatExceptionOfType(TraceException.class)
-          .isThrownBy(() -> sorter.request(TraceRequest.of(0, "", 64, 1, 64, ids(1))))
+          .isThrownBy(() -> sorter.request(new TraceRequest(0, "", 64, 1, 64, ids(1))))
           .withMessageContaining("16 and of 64 tokens cannot be one trace");
     }
   }
@@ -140,7 +141,7 @@ class TraceToolsTest {
       assertThat(request.blockCount()).isEqualTo((request.inputTokens() + 127) / 128);
       long before = -1;
       for (int i = 0; i < request.blockCount(); i++) {
-        long id = request.blockIdLow(i);
+        long id = request.ids().low(i);
         if (parent.getOrDefault(id, before) != before) {
           throw new AssertionError("block " + id + " follows two different prefixes");
         }
@@ -189,7 +190,7 @@ class TraceToolsTest {
                     + " "
                     + (long) r.timestampMillis()
                     + " "
-                    + Arrays.toString(r.packedBlockIds()))
+                    + IntStream.range(0, r.blockCount()).mapToObj(r.ids()::low).toList())
         .toList();
   }
 
@@ -206,11 +207,11 @@ class TraceToolsTest {
     return out.toString();
   }
 
-  private static long[] ids(long... low) {
+  private static BlockIds ids(long... low) {
     long[] packed = new long[2 * low.length];
     for (int i = 0; i < low.length; i++) {
       packed[2 * i + 1] = low[i];
     }
-    return packed;
+    return BlockIds.wrap(packed);
   }
 }

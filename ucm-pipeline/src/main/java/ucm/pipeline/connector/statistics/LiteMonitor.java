@@ -3,7 +3,6 @@ package ucm.pipeline.connector.statistics;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.StringWriter;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -141,12 +140,10 @@ public final class LiteMonitor implements AutoCloseable {
    * @param soFar the look-ups until now, this request included
    */
   public void add(BlockIds ids, int inputTokens, HitStatistics soFar) {
-    long[] packed = new long[2 * ids.size()];
-    ByteBuffer.wrap(ids.toBytes()).asLongBuffer().get(packed);
     // First: who publishes between the two sees by the curve that a request is still to come.
     statistics = soFar;
     synchronized (online) {
-      online.request(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
+      online.request(new TraceRequest(0, "", inputTokens, 0, blockTokens, ids));
     }
   }
 
