@@ -319,6 +319,30 @@ class TraceCommandsTest {
   }
 
   @Test
+  void saysThatThereIsNoRowForCsv() throws IOException {
+    Path empty =
+        Files.writeString(
+            folder.resolve("short.jsonl"),
+            "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 1, \"hash_ids\": []}\n");
+    Path made = generated("made.jsonl");
+    for (Object[] arguments :
+        new Object[][] {
+          {"trace", "stat", made, "--sample=0.5", "--csv"}, {"trace", "analyze", empty, "--csv"}
+        }) {
+      CommandRun.Ended ended = CommandRun.run(arguments);
+      assertThat(ended.exitCode()).as(ended.all()).isEqualTo(2);
+      assertThat(ended.err()).contains("--csv has no row to print").doesNotContain("\tat ");
+    }
+  }
+
+  @Test
+  void takesTheKindsOfSessionsInAnyCase() {
+    assertThat(run("trace", "generate", "--requests", 9, "--mix", "CHAT=1").out())
+        .isEqualTo(run("trace", "generate", "--requests", 9, "--mix", "chat=1").out())
+        .isNotEmpty();
+  }
+
+  @Test
   void leavesNoHalfWrittenTrace() throws IOException {
     Path out = folder.resolve("out.jsonl");
     CommandRun.Ended ended =

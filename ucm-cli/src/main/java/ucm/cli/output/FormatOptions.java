@@ -31,7 +31,7 @@ public final class FormatOptions {
     /** All of it, for JSON. */
     Object data();
 
-    /** The main table, for CSV: at least one row, all with the same names. */
+    /** The main table, for CSV: rows with the same names; none where the findings have no such table. */
     List<Fields> rows();
 
     /** Prints tables and sentences for people. */
@@ -50,6 +50,9 @@ public final class FormatOptions {
       json(out, report.data());
     } else if (csv) {
       List<Fields> rows = report.rows();
+      UsageException.when(
+          rows.isEmpty(),
+          "--csv has no row to print here: without it, or with --json, more is said");
       line(out, rows.getFirst().keySet());
       rows.forEach(row -> line(out, row.values()));
       out.flush();

@@ -82,9 +82,16 @@ public final class GenerateCommand extends CliCommand {
                 seed,
                 rate,
                 tokens,
-                mix.getOrDefault("chat", 0.0),
-                mix.getOrDefault("agent", 0.0),
-                mix.getOrDefault("document", 0.0),
+                share("chat"),
+                share("agent"),
+                share("document"),
                 systemPrompts));
+  }
+
+  private double share(String kind) {
+    return mix.entrySet().stream()
+        .filter(given -> given.getKey().equalsIgnoreCase(kind))
+        .mapToDouble(Map.Entry::getValue)
+        .sum();
   }
 }

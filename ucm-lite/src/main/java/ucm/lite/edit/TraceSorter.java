@@ -51,7 +51,6 @@ public final class TraceSorter implements TraceVisitor, AutoCloseable {
       cursor.add(index.put(request.ids().high(i), request.ids().low(i)));
     }
     cursor.describe(request);
-    cursor.timestampMillis = request.timestampMillis();
     all.add(cursor);
     requestIds.add(request.requestId());
   }
