@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.Store;
 import ucm.api.StoreName;
 import ucm.api.admin.HealthCheck;
+import ucm.pipeline.hash.BlockHasher;
 import ucm.pipeline.hash.BlockHashing;
 import ucm.pipeline.hash.BlockHashingName;
-import ucm.pipeline.hash.PickleMd5Hashing;
 
 /**
  * What was found of the three services: stores, block hashers and health checks. Nothing is created. A
@@ -39,8 +39,8 @@ final class Discovery {
 
   /** Adds the original's block hasher, and those that UCM is loaded with. */
   void addBuiltInHashings() {
-    StoreEntry own = StoreEntry.at("UCM itself").named(PickleMd5Hashing.NAME);
-    hashings.add(new Found<>(own, false, PickleMd5Hashing.class.getName(), PickleMd5Hashing::new));
+    StoreEntry own = StoreEntry.at("UCM itself").named(BlockHashing.ORIGINAL);
+    hashings.add(new Found<>(own, false, BlockHasher.class.getName(), () -> BlockHasher::of));
     scan(
         ServiceLoader.load(BlockHashing.class, BlockHashing.class.getClassLoader()),
         own.location(),

@@ -13,7 +13,6 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.hash.BlockHashing;
-import ucm.pipeline.hash.PickleMd5Hashing;
 
 /**
  * The top-level values of a configuration: how the engine side uses the pipeline, with the keys that belong
@@ -92,7 +91,7 @@ public record ConnectorSettings(
 
   static final ConfigKey<String> BLOCK_HASHER =
       ConfigKey.text("block_hasher")
-          .defaultTo(PickleMd5Hashing.NAME)
+          .defaultTo(BlockHashing.ORIGINAL)
           .doc(
               "How blocks are named; md5-pickle is the original's way. Others are services found"
                   + " with the engine and in plugins; all who share blocks must use the same.");

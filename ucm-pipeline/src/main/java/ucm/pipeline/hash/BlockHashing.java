@@ -10,6 +10,9 @@ package ucm.pipeline.hash;
  */
 public interface BlockHashing {
 
+  /** What {@code block_hasher} calls the original's way; see {@link BlockHasher#of}. */
+  String ORIGINAL = "md5-pickle";
+
   /**
    * What {@code block_hasher} calls it. Asked only of a provider that carries no {@link
    * BlockHashingName}, and only when no other one has the name in question.

@@ -123,7 +123,8 @@ class PluginHashingTest extends PluginTest {
     plugin("thief.jar", "acme.thief", "md5-pickle", "");
     StoreCatalog catalog = find();
     Optional<BlockHashing> found = catalog.blockHashing("md5-pickle");
-    assertThat(found).containsInstanceOf(PickleMd5Hashing.class);
+    assertThat(found.orElseThrow().hasher("m", 1, "d").hash(TOKENS, 4))
+        .isEqualTo(BlockHasher.of("m", 1, "d").hash(TOKENS, 4));
     assertThat(catalog.problems())
         .singleElement()
         .asString()
