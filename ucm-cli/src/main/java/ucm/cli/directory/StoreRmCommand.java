@@ -19,7 +19,6 @@ import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
-import ucm.cli.output.Confirmation;
 import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
@@ -103,10 +102,7 @@ final class StoreRmCommand extends JsonCommand {
                     + " keeps them in",
                 wanted.size(), open.spec()));
       }
-      Confirmation.require(
-          yes,
-          "remove the blocks",
-          "remove %d blocks from %s? [y/N] ".formatted(wanted.size(), open.spec()));
+      confirm(yes, "remove %d blocks from %s? [y/N] ".formatted(wanted.size(), open.spec()));
       for (int from = 0; from < wanted.size(); from += AT_ONCE) {
         BlockIds some = wanted.slice(from, Math.min(from + AT_ONCE, wanted.size()));
         BitSet found = open.lookup(some);
@@ -125,10 +121,7 @@ final class StoreRmCommand extends JsonCommand {
   private int removeAt(String address) {
     BlockIds wanted = wanted();
     StoreDirectories blocks = keys.open(address, config, Map.of());
-    Confirmation.require(
-        yes,
-        "remove the blocks",
-        "remove %d blocks from %s? [y/N] ".formatted(wanted.size(), address));
+    confirm(yes, "remove %d blocks from %s? [y/N] ".formatted(wanted.size(), address));
     show(wanted.size(), blocks.remove(wanted).cardinality(), List.of());
     return 0;
   }

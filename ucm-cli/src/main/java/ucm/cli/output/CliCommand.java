@@ -1,6 +1,8 @@
 package ucm.cli.output;
 
+import java.io.Console;
 import java.io.PrintWriter;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
@@ -36,5 +38,22 @@ public abstract class CliCommand implements Callable<Integer> {
 
   protected final PrintWriter err() {
     return spec.commandLine().getErr();
+  }
+
+  /** Asks on the terminal before blocks are removed, unless the answer is known; goes on when it is yes. */
+  // As in Progress: null where a console was asked for and there is none.
+  @SuppressWarnings("SystemConsoleNull")
+  protected static void confirm(boolean yes, String question) {
+    if (yes) {
+      return;
+    }
+    Console console = System.console();
+    if (console == null || !console.isTerminal()) {
+      throw new UsageException("there is no terminal to ask on: add --yes to remove the blocks");
+    }
+    String answer = console.readLine("%s", question);
+    UsageException.when(
+        answer == null || !answer.strip().toLowerCase(Locale.ROOT).matches("y|yes"),
+        "nothing was removed");
   }
 }

@@ -17,7 +17,6 @@ import picocli.CommandLine.Spec.Target;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.cli.output.CliCommand;
-import ucm.cli.output.Confirmation;
 import ucm.cli.output.FormatOptions;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
@@ -206,8 +205,7 @@ abstract class ServeOperations extends CliCommand {
       })
   int clear(
       @Option(names = "--yes", description = "do not ask") boolean yes, @Mixin AskedDaemon daemon) {
-    Confirmation.require(
-        yes, "remove the blocks", "remove all blocks of the engines' pipelines? [y/N] ");
+    confirm(yes, "remove all blocks of the engines' pipelines? [y/N] ");
     JsonNode answer;
     try (Progress progress = new Progress("removed blocks", 0)) {
       answer = daemon.ask(client -> client.clear(progress::at));
