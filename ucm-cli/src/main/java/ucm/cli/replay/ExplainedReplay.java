@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.SequencedSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -53,6 +52,7 @@ final class ExplainedReplay extends StoreReplay {
   /**
    * A replay up to the request to explain, from 1 on.
    *
+   * @param layout of one shard a block
    * @param hbmBlocks room of the simulated engine
    * @param removes whether to use ids of this replay alone, and to remove their blocks at the end
    */
@@ -172,7 +172,7 @@ final class ExplainedReplay extends StoreReplay {
     }
     int used = found;
     for (int i = 0; i < found; i++) {
-      ShardOutcome outcome = outcome(result, i);
+      ShardOutcome outcome = result.outcome(i);
       if (outcome == ShardOutcome.OK) {
         funnel.loaded += blockTokens;
       } else {
@@ -198,15 +198,6 @@ final class ExplainedReplay extends StoreReplay {
     }
   }
 
-  private ShardOutcome outcome(TransferResult result, int block) {
-    int shards = layout.shardCount();
-    return IntStream.range(block * shards, (block + 1) * shards)
-        .mapToObj(result::outcome)
-        .filter(outcome -> outcome != ShardOutcome.OK)
-        .findFirst()
-        .orElse(ShardOutcome.OK);
-  }
-
   private MissReason reason(ShardOutcome outcome, BlockIds id) {
     return switch (outcome) {
       case CORRUPT -> {
@@ -226,7 +217,7 @@ final class ExplainedReplay extends StoreReplay {
     try {
       TransferResult result = await(store.dump(memory.transfer(ids, from, ids.size())));
       for (int i = from; i < ids.size(); i++) {
-        if (outcome(result, i - from) == ShardOutcome.OK) {
+        if (result.outcome(i - from) == ShardOutcome.OK) {
           stored.add(one(ids, i));
           damaged.remove(one(ids, i));
         }
