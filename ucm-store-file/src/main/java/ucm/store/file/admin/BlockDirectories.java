@@ -87,27 +87,16 @@ public record BlockDirectories(
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    return read(plan.threads(), plan.maxBytesPerSecond(), observer, found)
+    long limit = plan.maxBytesPerSecond();
+    return new DirectoryRead(found(), realName, plan.threads(), limit, observer, found)
         .verify(plan.quarantine());
   }
 
   @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    return read(plan.threads(), plan.maxBytesPerSecond(), observer, failed)
+    long limit = plan.maxBytesPerSecond();
+    return new DirectoryRead(found(), realName, plan.threads(), limit, observer, failed)
         .adopt(layout, plan.dryRun());
-  }
-
-  private DirectoryRead read(
-      int threads, long maxBytesPerSecond, Observer observer, Consumer<Damage> told) {
-    Consumer<Damage> named =
-        damage ->
-            told.accept(
-                new Damage(
-                    realName.apply(damage.path()),
-                    damage.reason(),
-                    damage.isDamaged(),
-                    damage.isMoved()));
-    return new DirectoryRead(found(), threads, maxBytesPerSecond, observer, named);
   }
 
   @Override

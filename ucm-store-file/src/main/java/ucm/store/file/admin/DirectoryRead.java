@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -34,6 +35,7 @@ final class DirectoryRead {
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryRead.class);
 
   private final List<FoundDirectory> directories;
+  private final UnaryOperator<String> realName;
   private final int threads;
   private final Observer observer;
   private final ReadRateLimit limit;
@@ -50,11 +52,13 @@ final class DirectoryRead {
 
   DirectoryRead(
       List<FoundDirectory> directories,
+      UnaryOperator<String> realName,
       int threads,
       long maxBytesPerSecond,
       Observer observer,
       Consumer<Damage> told) {
     this.directories = directories;
+    this.realName = realName;
     this.threads = threads;
     this.observer = observer;
     this.limit = ReadRateLimit.of(maxBytesPerSecond, observer);
@@ -82,10 +86,14 @@ final class DirectoryRead {
           public void unreadable(String path, FileException fault) {
             synchronized (DirectoryRead.this) {
               unreadable++;
-              told.accept(new Damage(path, String.valueOf(fault.getMessage()), false, false));
+              tell(path, String.valueOf(fault.getMessage()), false, false);
             }
           }
         });
+  }
+
+  private void tell(String path, String reason, boolean isDamaged, boolean isMoved) {
+    told.accept(new Damage(realName.apply(path), reason, isDamaged, isMoved));
   }
 
   /** Compares checksums. */
@@ -115,7 +123,7 @@ final class DirectoryRead {
       if (fault != null && block.isStillThere()) {
         damaged++;
         boolean isMoved = quarantine && move(directory, block.file());
-        told.accept(new Damage(block.file().path(), fault, true, isMoved));
+        tell(block.file().path(), fault, true, isMoved);
       } else if (fault == null && layout == null) {
         without++;
       } else if (fault == null) {
@@ -199,7 +207,7 @@ final class DirectoryRead {
     synchronized (this) {
       if (fault != null) {
         damaged++;
-        told.accept(new Damage(block.file().path(), fault, !isBare, false));
+        tell(block.file().path(), fault, !isBare, false);
       } else if (!isBare) {
         verifiable++;
       } else if (format == null) {
