@@ -32,6 +32,7 @@ final class ThreadFaultsTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
 
   private static final int ROOM = 4;
+  private static final String IO = "ucm-local-io-";
 
   @TempDir private Path directory;
 
@@ -40,17 +41,10 @@ final class ThreadFaultsTest {
   @Test
   void theThreadOfTheDeadlinesClosesTheStoreAndEndsWhatWaits() throws Exception {
     FaultyFiles files = new FaultyFiles();
-    CountDownLatch released = new CountDownLatch(1);
     CountDownLatch expired = new CountDownLatch(1);
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+    try (TestStores stores = new TestStores(directory, LAYOUT);
+        FaultyFiles.Hang reading = files.hold(Call.OPEN_READ, IO)) {
       stores.dumpByAnother(Map.of(), ids);
-      files.before(
-          call -> {
-            if (call == Call.OPEN_READ
-                && Thread.currentThread().getName().startsWith("ucm-local-io-")) {
-              await(released);
-            }
-          });
       LocalFileStore store =
           stores.open(
               files,
@@ -68,25 +62,18 @@ final class ThreadFaultsTest {
                         }
                       }));
       awaitClosed(store);
-      await(expired);
-      released.countDown();
+      expired.await();
+      reading.end();
       TransferResult result = TestStores.ended(task);
       assertThat(result.outcome(0)).isEqualTo(ShardOutcome.OK);
       assertThat(result.outcome(LAYOUT.shardCount())).isEqualTo(ShardOutcome.EXPIRED);
-    } finally {
-      released.countDown();
     }
   }
 
   @Test
   void aThreadThatRemovesFilesClosesTheStore() throws Exception {
     FaultyFiles files = new FaultyFiles();
-    files.before(
-        call -> {
-          if (Thread.currentThread().getName().startsWith("ucm-local-cleanup-")) {
-            throw new OutOfMemoryError("thrown by a test");
-          }
-        });
+    files.breakOn("ucm-local-cleanup-", call -> true);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, Map.of("timeout_ms", 50));
       // Its other shards never come, and it is given up.
@@ -113,12 +100,7 @@ final class ThreadFaultsTest {
               SmallSpace.capacity(
                   ROOM, Map.of("durability", "fdatasync", "local_gc_enable", false)));
       store.collector().awaitFirstRound();
-      files.before(
-          call -> {
-            if (call == breaks && Thread.currentThread().getName().startsWith("ucm-local-io-")) {
-              throw new OutOfMemoryError("thrown by a test");
-            }
-          });
+      files.breakOn(IO, call -> call == breaks);
       for (int i = 0; i < some.size(); i++) {
         BlockIds one = some.slice(i, i + 1);
         boolean ok =
@@ -141,12 +123,7 @@ final class ThreadFaultsTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       stores.dumpByAnother(Map.of(), ids);
       LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
-      files.before(
-          call -> {
-            if (Thread.currentThread().getName().startsWith("ucm-local-io-")) {
-              throw new OutOfMemoryError("thrown by a test");
-            }
-          });
+      files.breakOn(IO, call -> true);
       TransferResult result = stores.load(store, ids);
       assertThat(result.outcome(0)).isEqualTo(ShardOutcome.FAILED);
       files.before(call -> {});
@@ -162,14 +139,6 @@ final class ThreadFaultsTest {
       }
     } catch (StoreClosedException e) {
       assertThat(e).hasMessageContaining("Local");
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 }

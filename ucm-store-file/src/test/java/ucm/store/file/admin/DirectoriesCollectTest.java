@@ -11,7 +11,6 @@ import static ucm.store.file.fixture.StoredTree.QUIET;
 import static ucm.store.file.fixture.StoredTree.directories;
 import static ucm.store.file.fixture.StoredTree.snapshot;
 
-import java.io.BufferedReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -31,7 +30,6 @@ import ucm.api.admin.StoreDirectories.CollectResult;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.admin.StoreDirectories.VerifyResult;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.EngineProcess;
 import ucm.store.file.fixture.NeighbourProcess;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
@@ -72,7 +70,7 @@ final class DirectoriesCollectTest {
     assertThat(snapshot(directory)).as("nothing is changed").isEqualTo(before);
     CollectPlan plan = new CollectPlan(20 * FILE, null, false);
     assertThat(directories(a, b).collect(plan, QUIET)).isEqualTo(would);
-    assertThat(tree.names()).isEqualTo(expected);
+    assertThat(SmallSpace.names(directory)).isEqualTo(expected);
     CollectResult half = directories(a, b).collect(new CollectPlan(null, 0.5, false), QUIET);
     assertThat(half.removedBlocks()).isEqualTo(10);
   }
@@ -90,7 +88,7 @@ final class DirectoriesCollectTest {
     for (int i = 0; i < 6; i++) {
       expected.add(prompt.hex(i));
     }
-    assertThat(tree.names()).isEqualTo(expected);
+    assertThat(SmallSpace.names(directory)).isEqualTo(expected);
   }
 
   @Test
@@ -123,7 +121,7 @@ final class DirectoriesCollectTest {
       assertThatThrownBy(() -> tree.directories().collect(all, QUIET))
           .isInstanceOf(StoreException.class)
           .hasMessageContaining("process " + process.pid());
-      assertThat(tree.names()).hasSize(8);
+      assertThat(SmallSpace.names(directory)).hasSize(8);
       process.kill();
       assertThat(tree.summary().deadTempFiles()).isEqualTo(1);
       assertThat(tree.summary().collector()).isEqualTo("none");
@@ -167,23 +165,22 @@ final class DirectoriesCollectTest {
 
   @Test
   void removedBlocksAreMissesForAStoreOfAnotherProcess() throws Exception {
-    Process engine = EngineProcess.start(directory);
-    try (BufferedReader lines = engine.inputReader()) {
-      int missed = 0;
-      while (missed < 3) {
-        String line = lines.readLine();
-        assertThat(line).as("the engine's next turn").startsWith("turn ");
-        missed += line.endsWith(" missed") ? 1 : 0;
-        tree.directories().collect(new CollectPlan(null, 0.5, false), QUIET);
-        // What it writes is never damaged in the eyes of others.
-        tree.directories().verify(MOVE, QUIET, NO_DAMAGE);
-        assertThat(tree.summary().faultyFiles()).isZero();
+    CollectPlan half = new CollectPlan(null, 0.5, false);
+    try (NeighbourProcess engine = new NeighbourProcess(directory, 0)) {
+      for (int missed = 0; missed < 3; ) {
+        for (String what : List.of("whole 60 32", "load 60 32")) {
+          engine.tell(what);
+          do {
+            tree.directories().collect(half, QUIET);
+            // What it writes is never damaged in the eyes of others.
+            tree.directories().verify(MOVE, QUIET, NO_DAMAGE);
+            assertThat(tree.summary().faultyFiles()).isZero();
+          } while (!engine.hasAnswered());
+          String answer = engine.answer();
+          assertThat(answer).matches("dumped|.* 0 damaged");
+          missed += answer.matches("32 right.*|dumped") ? 0 : 1;
+        }
       }
-      engine.getOutputStream().close();
-      assertThat(lines.lines().reduce((a, b) -> b)).hasValue("ended");
-      assertThat(engine.waitFor()).isZero();
-    } finally {
-      engine.destroyForcibly();
     }
   }
 
@@ -208,7 +205,7 @@ final class DirectoriesCollectTest {
     CollectResult result = tree.directories().collect(all, impatient);
     assertThat(result.isComplete()).isFalse();
     assertThat(result.removedBlocks()).isEqualTo(1);
-    assertThat(tree.names()).hasSize(49);
+    assertThat(SmallSpace.names(directory)).hasSize(49);
     VerifyResult verified = tree.directories().verify(LOOK_ONLY, impatient, NO_DAMAGE);
     assertThat(verified.isComplete()).isFalse();
   }

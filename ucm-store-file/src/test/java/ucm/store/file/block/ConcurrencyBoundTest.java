@@ -4,10 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,6 +15,7 @@ import ucm.api.Task;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
 import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.Waiting;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
@@ -31,47 +28,6 @@ final class ConcurrencyBoundTest {
   private static final int BOUND = 3;
 
   @TempDir private Path directory;
-
-  /** Holds the calls of one kind until it is opened. */
-  private static final class Turnstile {
-
-    private final Call call;
-    private final AtomicInteger inside = new AtomicInteger();
-    private final AtomicInteger highest = new AtomicInteger();
-    private final Semaphore held = new Semaphore(0);
-    private final CountDownLatch opened = new CountDownLatch(1);
-
-    Turnstile(FaultyFiles files, Call call) {
-      this.call = call;
-      files.before(this::pass);
-    }
-
-    private void pass(Call made) {
-      if (made != call) {
-        return;
-      }
-      highest.accumulateAndGet(inside.incrementAndGet(), Math::max);
-      held.release();
-      try {
-        opened.await();
-      } catch (InterruptedException e) {
-        throw new AssertionError(e);
-      }
-      inside.decrementAndGet();
-    }
-
-    void awaitInside(int threads) throws InterruptedException {
-      assertThat(held.tryAcquire(threads, TestStores.PATIENCE.toSeconds(), TimeUnit.SECONDS))
-          .as("%d threads at %s", threads, call)
-          .isTrue();
-    }
-
-    /** Lets all pass; returns how many were inside at a time at the most. */
-    int open() {
-      opened.countDown();
-      return highest.get();
-    }
-  }
 
   private Store store(TestStores stores, FaultyFiles files) {
     return stores.open(
@@ -95,11 +51,12 @@ final class ConcurrencyBoundTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       Store store = store(stores, files);
       stores.dump(store, ids).requireOk();
-      Turnstile turnstile = new Turnstile(files, Call.READ);
+      FaultyFiles.Hang reads = files.hold(call -> call == Call.READ);
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
       Task task = store.load(memory.transfer());
-      turnstile.awaitInside(THREADS);
-      assertThat(turnstile.open()).isEqualTo(THREADS);
+      reads.awaitHeld(THREADS);
+      assertThat(reads.held()).as("others").isZero();
+      reads.end();
       TestStores.ended(task).requireOk();
       for (int i = 0; i < memory.shardCount(); i++) {
         memory.check(i);
@@ -120,23 +77,16 @@ final class ConcurrencyBoundTest {
       }
       // The lease on temporary files comes with the first block.
       stores.dump(store, BlockBytes.ids(3, 1)).requireOk();
-      Turnstile turnstile = new Turnstile(files, call);
+      FaultyFiles.Hang hang = files.hold(made -> made == call);
       Task task =
           call == Call.OPEN_READ ? store.load(memory.transfer()) : store.dump(memory.transfer());
-      turnstile.awaitInside(BOUND);
+      hang.awaitHeld(BOUND);
       // No shard ends, so that one thread after the other comes and tries as well.
-      while (workers() < THREADS) {
-        Thread.onSpinWait();
-      }
-      assertThat(turnstile.open()).isEqualTo(BOUND);
+      Waiting.until("all threads", () -> Waiting.threads("ucm-local-io-").size() == THREADS);
+      assertThat(hang.held()).as("more than allowed").isZero();
+      hang.end();
       TestStores.ended(task).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
-  }
-
-  private static long workers() {
-    return Thread.getAllStackTraces().keySet().stream()
-        .filter(thread -> thread.getName().startsWith("ucm-local-io-"))
-        .count();
   }
 }

@@ -5,10 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
@@ -41,12 +42,10 @@ final class DeadlineTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, clock, ONE_THREAD);
       stores.dump(store, ids).requireOk();
-      CountDownLatch hanging = new CountDownLatch(1);
-      CountDownLatch released = new CountDownLatch(1);
-      files.before(call -> hangOnRead(call, hanging, released));
+      FaultyFiles.Hang reads = files.hold(call -> call == Call.OPEN_READ);
       TransferMemory first = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids.slice(0, 1));
       Task hung = store.load(first.transfer());
-      hanging.await();
+      reads.awaitHeld(1);
       TransferMemory second =
           TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids.slice(1, 3)).scribble();
       Task waiting = store.load(second.transfer());
@@ -66,8 +65,7 @@ final class DeadlineTest {
       assertThat(timedOut.okCount()).isZero();
       assertThat(timedOut.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
       assertThat(hung.check()).as("held by the file system").isFalse();
-      files.before(call -> {});
-      released.countDown();
+      reads.end();
       assertThat(TestStores.ended(hung).ok()).isTrue();
       first.check();
       store.close();
@@ -75,59 +73,37 @@ final class DeadlineTest {
     }
   }
 
-  @Test
+  /** While the file of an unfinished block is being made, or, as it is given up, removed. */
+  @ParameterizedTest
+  @EnumSource(names = {"CREATE", "REMOVE"})
   @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void flushIsNotHeldByAFileThatIsBeingOpened() throws Exception {
-    flushWhile(Call.CREATE);
-  }
-
-  @Test
-  @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void flushIsNotHeldByAFileThatIsBeingRemoved() throws Exception {
-    flushWhile(Call.REMOVE);
-  }
-
-  /** Flushes while the file of an unfinished block is being made, or, as it is given up, removed. */
-  private void flushWhile(Call hanging) throws Exception {
+  void flushIsNotHeldByAFile(Call hanging) throws Exception {
     BlockIds ids = BlockBytes.ids(57, 2);
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, clock, ONE_THREAD);
       stores.dumpShard(store, ids.slice(0, 1), 0).requireOk();
-      CountDownLatch inside = new CountDownLatch(1);
-      CountDownLatch released = new CountDownLatch(1);
-      files.before(call -> hangOnRead(call == hanging ? Call.OPEN_READ : call, inside, released));
+      FaultyFiles.Hang hang = files.hold(call -> call == hanging);
       TransferMemory memory = TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, 1, 0).fill();
       Task dump = null;
       if (hanging == Call.CREATE) {
         dump = store.dump(memory.transfer());
-        inside.await();
+        hang.awaitHeld(1);
         assertThat(store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
       } else {
         clock.advance(TIMEOUT);
         assertThat(store.flush(Duration.ZERO).failedBlocks()).isEqualTo(ids.slice(0, 1));
-        inside.await();
+        hang.awaitHeld(1);
         assertThat(store.flush(Duration.ZERO).ok()).isTrue();
         assertThat(stores.temps()).hasSize(1);
       }
-      released.countDown();
+      hang.end();
       if (dump != null) {
         TestStores.ended(dump).requireOk();
       }
       store.close();
       assertThat(stores.temps()).isEmpty();
       assertThat(stores.in(".writers")).isEmpty();
-    }
-  }
-
-  private static void hangOnRead(Call call, CountDownLatch hanging, CountDownLatch released) {
-    if (call == Call.OPEN_READ) {
-      hanging.countDown();
-      try {
-        released.await();
-      } catch (InterruptedException e) {
-        throw new AssertionError(e);
-      }
     }
   }
 
@@ -176,18 +152,15 @@ final class DeadlineTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, ONE_THREAD);
-      CountDownLatch hanging = new CountDownLatch(1);
-      CountDownLatch released = new CountDownLatch(1);
-      files.before(
-          call -> hangOnRead(call == Call.RENAME ? Call.OPEN_READ : call, hanging, released));
+      FaultyFiles.Hang renames = files.hold(call -> call == Call.RENAME);
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids).fill();
       Task dump = store.dump(memory.transfer());
-      hanging.await();
+      renames.awaitHeld(1);
       FlushResult before = store.flush(Duration.ZERO);
       assertThat(before.pendingBlocks()).isEqualTo(1);
       assertThat(before.failedCount()).isZero();
       assertThat(dump.check()).isFalse();
-      released.countDown();
+      renames.end();
       assertThat(store.flush(TestStores.PATIENCE).ok()).isTrue();
       assertThat(store.durable(ids).get(0)).isTrue();
     }

@@ -2,7 +2,6 @@ package ucm.store.file.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,7 +13,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -267,36 +265,9 @@ final class DirectTest {
     }
   }
 
-  @Test
-  void worksInMemoryOrSaysWhyNot() throws Exception {
-    Path memory = Path.of("/dev/shm");
-    assumeTrue(Files.isWritable(memory), "needs a tmpfs in /dev/shm");
-    Path own = Files.createTempDirectory(memory, "ucm-direct-test-");
-    BlockLayout layout = BlockLayout.uniform(1000, 3000, 9000);
-    BlockIds ids = BlockBytes.ids(8, 3);
-    try (TestStores stores = new TestStores(own, layout)) {
-      LocalFileStore store = stores.open(DIRECT);
-      stores.dump(store, ids).requireOk();
-      assertThat(stores.load(store, ids).ok()).isTrue();
-    } catch (StoreException e) {
-      // Kernels before 6.6 have no O_DIRECT on tmpfs.
-      assertThat(e).hasMessageContaining("EINVAL").hasMessageContaining("set io_direct: false");
-    } finally {
-      delete(own);
-    }
-  }
-
   private static List<String> names(Path folder) throws IOException {
     try (Stream<Path> all = Files.list(folder)) {
       return all.map(path -> path.getFileName().toString()).toList();
-    }
-  }
-
-  private static void delete(Path root) throws IOException {
-    try (Stream<Path> all = Files.walk(root)) {
-      for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(path);
-      }
     }
   }
 }

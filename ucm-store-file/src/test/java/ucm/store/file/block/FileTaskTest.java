@@ -42,14 +42,6 @@ final class FileTaskTest {
     assertThat(cut(large, 1, 1, 1, 1, 2, 2, 2)).containsExactly("0-2", "2-4", "4-6", "6-7");
   }
 
-  @Test
-  void areNamedInLogsAsTheOriginalDoes() {
-    MemoryRegion memory = MemoryRegion.device(0, 0, FOUR.shardSize());
-    Transfer transfer = Transfer.packed(FOUR).shard(0, 1, 0).piece(memory, 0).build();
-    FileTask task = new FileTask(17, transfer, true, null, null, System::nanoTime);
-    assertThat(task.name("Local")).isEqualTo("Local task(17,Cache2Backend,1,8)");
-  }
-
   private static List<String> cut(BlockLayout layout, int... blocks) {
     MemoryRegion memory = MemoryRegion.device(0, 0, layout.shardSize());
     Transfer.Builder builder = Transfer.packed(layout);

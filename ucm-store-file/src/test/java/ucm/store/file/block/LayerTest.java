@@ -128,15 +128,6 @@ final class LayerTest {
   }
 
   @Test
-  void missesTheNextLayerOfABlockThatWasRenamed() throws Exception {
-    BlockIds ids = dumped(6, 1);
-    stores.loadShard(store, ids, 0).requireOk();
-    Files.move(stores.file(ids, 0), directory.resolve("aside"));
-    assertThat(stores.loadShard(store, ids, 1).outcome(0)).isEqualTo(ShardOutcome.MISSING);
-    assertThat(openBlocks(ids)).isZero();
-  }
-
-  @Test
   void readsTheNextLayerFromTheFileThatTookThePlaceOfAnother() throws Exception {
     BlockIds ids = dumped(7, 1);
     Path copy = Files.copy(stores.file(ids, 0), directory.resolve("copy"));

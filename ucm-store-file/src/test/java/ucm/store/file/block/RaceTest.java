@@ -11,7 +11,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -52,8 +51,7 @@ final class RaceTest {
   private final LeakCheck leaks = LeakCheck.start();
   private final ManualClock clock = new ManualClock();
   private final FaultyFiles files = new FaultyFiles();
-  private final CountDownLatch held = new CountDownLatch(1);
-  private final CountDownLatch released = new CountDownLatch(1);
+  private final FaultyFiles.Hang hang = new FaultyFiles.Hang();
   private TestStores stores;
 
   /** Its scan has ended: it asks for sizes as well. */
@@ -66,7 +64,7 @@ final class RaceTest {
 
   @AfterEach
   void leavesNothing() {
-    released.countDown();
+    hang.end();
     stores.close();
     leaks.requireNoThread();
     leaks.requireNoFileOf(directory);
@@ -78,8 +76,7 @@ final class RaceTest {
     files.before(
         call -> {
           if (call == held && calls.incrementAndGet() == nth) {
-            this.held.countDown();
-            await(released);
+            hang.enter();
           }
         });
   }
@@ -96,9 +93,9 @@ final class RaceTest {
     hold(Call.READ, 2);
     TransferMemory good = shard(ids, 0);
     Task reading = store.load(good.transfer());
-    await(held);
+    hang.awaitHeld(1);
     assertThat(stores.loadShard(store, ids, 2).outcome(0)).isEqualTo(ShardOutcome.CORRUPT);
-    released.countDown();
+    hang.end();
     TestStores.ended(reading).requireOk();
     good.check(0);
     assertThat(store.lookupKnown(ids).isEmpty()).isTrue();
@@ -112,13 +109,13 @@ final class RaceTest {
     BlockIds ids = BlockBytes.ids(91, 1);
     hold(Call.SIZE, 1);
     Task first = store.dump(shard(ids, 0).fill().transfer());
-    await(held);
+    hang.awaitHeld(1);
     AtomicReference<FlushResult> flushed = new AtomicReference<>();
     Thread flushing =
         Thread.ofPlatform().start(() -> flushed.set(flush(store, Duration.ofSeconds(2))));
     awaitWaiting(flushing);
     stores.dumpShard(store, ids, 1).requireOk();
-    released.countDown();
+    hang.end();
     TestStores.ended(first).requireOk();
     flushing.join();
     assertThat(flushed.get().pendingBlocks()).as("lacks two shards").isEqualTo(1);
@@ -177,7 +174,7 @@ final class RaceTest {
     TransferMemory second = shard(ids.slice(4, 8), 1).fill();
     hold(Call.SIZE, 1);
     Task first = store.dump(shard(ids.slice(0, 4), 1).fill().transfer());
-    await(held);
+    hang.awaitHeld(1);
     first.whenTerminal(
         () -> {
           try {
@@ -186,7 +183,7 @@ final class RaceTest {
             next.completeExceptionally(e);
           }
         });
-    released.countDown();
+    hang.end();
     TestStores.ended(next.get()).requireOk();
   }
 
@@ -210,7 +207,7 @@ final class RaceTest {
     BlockIds healthyIds = ids.select(0, inWell);
     hold(Call.SIZE, 1);
     Task running = dump(store, healthyIds.slice(0, 1));
-    await(held);
+    hang.awaitHeld(1);
     Task waiting = dump(store, healthyIds.slice(1, 2));
     for (int i = 0; i < 8; i++) {
       store.volumes().get(0).failedInBackground(new StoreException("failure " + i));
@@ -220,22 +217,12 @@ final class RaceTest {
     assertThatThrownBy(
             () -> store.dump(both.transfer((transfer, i, outcome) -> ended.incrementAndGet())))
         .isInstanceOf(QueueFullException.class);
-    released.countDown();
+    hang.end();
     TestStores.ended(running).requireOk();
     TestStores.ended(waiting).requireOk();
     assertThat(ended.get()).isZero();
     assertThat(store.flush(TIMEOUT).ok()).isTrue();
     assertThat(stores.metrics.gauge("local_open_shards")).isZero();
-  }
-
-  @Test
-  void closesWholeThoughItsThreadIsInterrupted() throws Exception {
-    LocalFileStore store = opened(Map.of());
-    stores.dump(store, BlockBytes.ids(96, 4)).requireOk();
-    Thread.currentThread().interrupt();
-    store.close();
-    assertThat(Thread.interrupted()).as("kept").isTrue();
-    leaks.requireNoThread();
   }
 
   /** Memory of one shard of each block. */
@@ -259,13 +246,5 @@ final class RaceTest {
 
   private static void awaitWaiting(Thread thread) throws Exception {
     Waiting.until("the thread waits", () -> thread.getState() == Thread.State.TIMED_WAITING);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 }

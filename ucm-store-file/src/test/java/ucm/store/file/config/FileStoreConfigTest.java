@@ -140,48 +140,35 @@ final class FileStoreConfigTest {
     assertThat(config.problems()).isEmpty();
   }
 
-  @Test
-  void saysThatNothingIsCollectedWithoutACapacity() {
-    Map<String, Object> settings = new TreeMap<>(LEAST);
-    settings.put("local_gc_enable", true);
-    settings.put("local_gc_concurrency", 2);
-    StoreConfig config = StoreConfig.of(settings);
-    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
-    assertThat(config.problems().stream().map(ConfigProblem::key))
-        .containsExactlyInAnyOrder("local_gc_enable", "local_gc_concurrency");
+  @ParameterizedTest
+  @CsvSource({
+    "local_gc_enable=true local_gc_concurrency=2, 2, local_capacity_gb is 0",
+    "local_capacity_gb=1 local_gc_precise_mode=false local_gc_shard_sample_ratio=0.5"
+        + " local_gc_max_recycle_count_per_shard=7, 1, has no effect",
+    "io_direct=true local_io_engine=io_uring, 1, runs as aio",
+    "store_health.health_window_size=2 store_health.failure_threshold=3, 1, health_window_size"
+  })
+  void warnsOfWhatHasNoEffect(String keys, int warnings, String hint) {
+    StoreConfig config = StoreConfig.of(with(keys));
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config))
+        .hasValueSatisfying(read -> assertThat(read.usesAio()).isEqualTo(read.ioDirect()));
     assertThat(config.problems())
-        .allSatisfy(problem -> assertThat(problem.message()).contains("local_capacity_gb is 0"));
+        .hasSize(warnings)
+        .noneMatch(ConfigProblem::isError)
+        .allSatisfy(warning -> assertThat(warning.message()).contains(hint));
   }
 
-  @Test
-  void acceptsWhatIsNoMoreWithOneWarning() {
-    Map<String, Object> settings = new TreeMap<>(LEAST);
-    settings.put("local_capacity_gb", 1);
-    settings.put("local_gc_precise_mode", false);
-    settings.put("local_gc_shard_sample_ratio", 0.5);
-    settings.put("local_gc_max_recycle_count_per_shard", 7);
-    StoreConfig config = StoreConfig.of(settings);
-    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
-    assertThat(config.problems())
-        .singleElement()
-        .satisfies(
-            warning -> {
-              assertThat(warning.isError()).isFalse();
-              assertThat(warning.message()).contains("has no effect");
-            });
-    StoreConfig uring =
-        StoreConfig.of(with(LEAST, Map.of("io_direct", true, "local_io_engine", "io_uring")));
-    assertThat(FileStoreConfig.from(LocalFileStore.KIND, uring))
-        .hasValueSatisfying(read -> assertThat(read.usesAio()).isTrue());
-    assertThat(uring.problems())
-        .singleElement()
-        .satisfies(warning -> assertThat(warning.message()).contains("runs as aio"));
-  }
-
-  private static Map<String, Object> with(Map<String, Object> some, Map<String, Object> more) {
-    Map<String, Object> all = new TreeMap<>(some);
-    all.putAll(more);
+  private static Map<String, Object> with(String keys) {
+    Map<String, Object> all = new TreeMap<>(LEAST);
+    for (String key : keys.split(" ")) {
+      String value = key.substring(key.indexOf('=') + 1);
+      all.put(key.substring(0, key.indexOf('=')), number(value));
+    }
     return all;
+  }
+
+  private static Object number(String value) {
+    return value.matches("[-.\\d]+") ? (Object) Double.valueOf(value) : value;
   }
 
   @ParameterizedTest
@@ -198,42 +185,16 @@ final class FileStoreConfigTest {
     "local_data_trans_concurrency, 0, 1 to 1024",
     "local_capacity_gb, -1, 0 or more",
     "storage_backends, /a:/b:/a, twice",
-    "store_health.failure_threshold, 0, 1 to 1024"
+    "store_health.failure_threshold, 0, 1 to 1024",
+    "local_index_max_blocks, 0 lookup_mode=exclusive, set lookup_mode to shared"
   })
   void refusesWhatItCannotDoAndSaysWhatItCan(String key, String value, String hint) {
-    Map<String, Object> settings = new TreeMap<>(LEAST);
-    settings.put(key, value.matches("-?\\d+") ? (Object) Long.valueOf(value) : value);
-    StoreConfig config = StoreConfig.of(settings);
+    StoreConfig config = StoreConfig.of(with(key + "=" + value));
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
     assertThat(config.problems().stream().filter(ConfigProblem::isError))
         .singleElement()
         .satisfies(problem -> assertThat(problem.key()).isEqualTo(key))
         .satisfies(problem -> assertThat(problem.message()).contains(hint));
-  }
-
-  @Test
-  void isExclusiveOnlyWithAnIndex() {
-    Map<String, Object> settings = new TreeMap<>(LEAST);
-    settings.put("lookup_mode", "exclusive");
-    settings.put("local_index_max_blocks", 0);
-    StoreConfig config = StoreConfig.of(settings);
-    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
-    assertThat(config.problems())
-        .singleElement()
-        .satisfies(problem -> assertThat(problem.message()).contains("set lookup_mode to shared"));
-  }
-
-  @Test
-  void warnsOfABreakerThatNeedsMoreFailuresThanItCounts() {
-    Map<String, Object> settings = new TreeMap<>(LEAST);
-    settings.put("store_health.health_window_size", 2);
-    settings.put("store_health.failure_threshold", 3);
-    StoreConfig config = StoreConfig.of(settings);
-    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
-    assertThat(config.problems())
-        .singleElement()
-        .satisfies(problem -> assertThat(problem.isError()).isFalse())
-        .satisfies(problem -> assertThat(problem.message()).contains("health_window_size"));
   }
 
   @Test

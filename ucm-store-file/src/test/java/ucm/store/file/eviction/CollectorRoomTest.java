@@ -82,7 +82,7 @@ final class CollectorRoomTest {
   }
 
   @Test
-  void refusesAtOnceWhenTheCollectorCanRemoveNothing() throws Exception {
+  void refusesAtOnceAndCountsNothingWhenTheCollectorCanRemoveNothing() throws Exception {
     filled(16);
     files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
@@ -90,6 +90,9 @@ final class CollectorRoomTest {
       assertThat(stores.dumpShard(store, BlockBytes.ids(17, 1), 0).outcome(0))
           .isEqualTo(ShardOutcome.REFUSED);
       assertThat(names()).hasSize(BLOCKS);
+      assertThat(stores.metrics.count("local_gc_runs")).isPositive();
+      assertThat(stores.metrics.count("local_gc_removed_blocks")).isZero();
+      assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(64.0 * FILE);
     }
   }
 
@@ -117,18 +120,5 @@ final class CollectorRoomTest {
       blocks.merge(directory.resolve(directory.relativize(block).getName(0)), 1, Integer::sum);
     }
     return blocks;
-  }
-
-  @Test
-  void countsNothingWonBackForABlockItCannotRemove() throws Exception {
-    filled(15);
-    files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.open(files, System::nanoTime, settings(64, Map.of())).collector().makeRound();
-      assertThat(names()).hasSize(BLOCKS);
-      assertThat(stores.metrics.count("local_gc_runs")).isPositive();
-      assertThat(stores.metrics.count("local_gc_removed_blocks")).isZero();
-      assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(64.0 * FILE);
-    }
   }
 }

@@ -17,10 +17,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -49,21 +47,8 @@ final class CollectorTest {
   @TempDir private Path directory;
 
   private final FaultyFiles files = new FaultyFiles();
-  private final CountDownLatch reading = new CountDownLatch(1);
-  private final CountDownLatch goOn = new CountDownLatch(1);
-
-  @BeforeEach
-  void holdReads() {
-    files.before(
-        call -> {
-          // Of blocks; what a store remembers of its space is read when it opens.
-          boolean isMove = Thread.currentThread().getName().startsWith("ucm-local-io-");
-          if (call == FaultyFiles.Call.READ && isMove) {
-            reading.countDown();
-            await(goOn);
-          }
-        });
-  }
+  // Of blocks; what a store remembers of its space is read when it opens.
+  private final FaultyFiles.Hang reads = files.hold(FaultyFiles.Call.READ, "ucm-local-io-");
 
   private Map<String, Object> settings(int blocks, Map<String, Object> more) {
     return SmallSpace.onThree(directory, blocks, more);
@@ -121,18 +106,6 @@ final class CollectorTest {
       store.collector().makeRound();
       assertThat(names()).isEqualTo(expected);
       assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
-    }
-  }
-
-  @Test
-  void removesAsMuchAsLeadsBelowTheThreshold() throws Exception {
-    filled(2);
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores
-          .open(settings(64, Map.of("local_gc_trigger_threshold_ratio", 0.25)))
-          .collector()
-          .makeRound();
-      assertThat(names()).hasSize(16);
     }
   }
 
@@ -274,7 +247,7 @@ final class CollectorTest {
     BlockIds ids = filled(14);
     Path file = SmallSpace.file(directory, ids, 0);
     SmallSpace.usedAt(file, 7);
-    goOn.countDown();
+    reads.end();
     files.failAll(FaultyFiles.Call.TOUCH, Errno.EIO);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
@@ -296,13 +269,13 @@ final class CollectorTest {
               settings(2 * BLOCKS, Map.of("local_gc_trigger_threshold_ratio", 0.5)));
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids.slice(3, 4));
       Task load = store.load(memory.transfer());
-      await(reading);
+      reads.awaitHeld(1);
       // So much that every block has to go.
       Path filler = SmallSpace.file(directory, ids, 0).resolveSibling("filler");
       Files.write(filler, new byte[(int) (2 * BLOCKS * FILE)]);
       store.collector().makeRound();
       assertThat(names()).containsExactly(ids.hex(3));
-      goOn.countDown();
+      reads.end();
       TestStores.ended(load).requireOk();
       memory.check();
     }
@@ -315,22 +288,14 @@ final class CollectorTest {
       LocalFileStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids.slice(3, 4));
       Task load = store.load(memory.transfer());
-      await(reading);
+      reads.awaitHeld(1);
       Files.delete(SmallSpace.file(directory, ids, 3));
-      goOn.countDown();
+      reads.end();
       TestStores.ended(load).requireOk();
       memory.check();
       // The index learns of the removal by the load.
       assertThat(stores.load(store, ids.slice(3, 4)).outcome(0)).isEqualTo(ShardOutcome.MISSING);
       assertThat(store.lookup(ids).get(3)).isFalse();
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
@@ -62,23 +61,15 @@ final class RivalWritersTest {
   void flushFindsABlockStoredOfWhichAShardWasNotNeeded() throws Exception {
     LocalFileStore store = opened(Map.of("local_data_trans_concurrency", 2));
     BlockIds ids = BlockBytes.ids(70, 1);
-    CountDownLatch asking = new CountDownLatch(1);
-    CountDownLatch stored = new CountDownLatch(1);
     AtomicBoolean first = new AtomicBoolean(true);
-    files.before(
-        call -> {
-          if (call == Call.SIZE && first.getAndSet(false)) {
-            asking.countDown();
-            await(stored);
-          }
-        });
+    FaultyFiles.Hang asking = files.hold(call -> call == Call.SIZE && first.getAndSet(false));
     int[] shards = {1};
     TransferMemory late = new TransferMemory(LAYOUT, Placement.SCATTERED, ids, shards).fill();
     Task notNeeded = store.dump(late.transfer());
-    await(asking);
+    asking.awaitHeld(1);
     stores.dumpShard(store, ids, 0).requireOk();
     stores.dumpByAnother(Map.of(), ids);
-    stored.countDown();
+    asking.end();
     TestStores.ended(notNeeded).requireOk();
     stores.dumpShard(store, ids, 2).requireOk();
     stores.dumpShard(store, ids, 3).requireOk();
@@ -128,13 +119,5 @@ final class RivalWritersTest {
     assertThat(flushed.failedCount()).isZero();
     assertThat(store.durable(ids).cardinality()).isEqualTo(ids.size());
     assertThat(stores.load(store, ids).ok()).isTrue();
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 }

@@ -29,7 +29,6 @@ import ucm.store.file.block.OpenBlocks;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
 import ucm.store.file.fixture.TestStores;
-import ucm.store.file.fixture.WriterProcess;
 import ucm.store.file.format.BlockPaths;
 import ucm.testkit.BlockBytes;
 
@@ -130,27 +129,6 @@ final class WritersTest {
       assertThat(lease).doesNotExist();
       stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
-    }
-  }
-
-  @Test
-  void leavesOneWholeBlockWhenProcessesWriteTheSameBlocks() throws Exception {
-    int blocks = 48;
-    List<Process> children = new ArrayList<>();
-    for (int i = 0; i < 2; i++) {
-      children.add(WriterProcess.start(directory, "layers", "none", 7, blocks));
-    }
-    for (Process child : children) {
-      assertThat(WriterProcess.reported(child)).hasSize(blocks);
-      assertThat(child.waitFor()).isZero();
-    }
-    try (TestStores stores = new TestStores(directory, WriterProcess.LAYOUT)) {
-      LocalFileStore store = stores.open();
-      store.awaitSweep();
-      for (int block = 0; block < blocks; block++) {
-        assertThat(stores.load(store, WriterProcess.id(7, block)).ok()).isTrue();
-      }
-      assertThat(stores.temps()).isEmpty();
     }
   }
 

@@ -8,7 +8,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
@@ -43,6 +42,7 @@ final class DiskLookupTest {
   private final BlockIds ids = BlockBytes.ids(80, 48);
   private final BlockIds absent = BlockBytes.ids(81, 1000);
   private final FaultyFiles files = new FaultyFiles();
+  private final FaultyFiles.Hang hang = new FaultyFiles.Hang();
   private final ManualClock clock = new ManualClock();
   private final ConcurrentLinkedQueue<String> askers = new ConcurrentLinkedQueue<>();
   private TestStores stores;
@@ -86,12 +86,17 @@ final class DiskLookupTest {
         });
   }
 
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
+  /** Hangs the first look-up from now on. */
+  private FaultyFiles.Hang hangOne() {
+    FaultyFiles.Hang hang = new FaultyFiles.Hang();
+    AtomicBoolean isHeld = new AtomicBoolean();
+    beforeEachLookup(
+        () -> {
+          if (isHeld.compareAndSet(false, true)) {
+            hang.enter();
+          }
+        });
+    return hang;
   }
 
   private static void await(CyclicBarrier barrier) {
@@ -106,11 +111,8 @@ final class DiskLookupTest {
   void asksWithAsManyThreadsAsAllowedWhileTheDiskIsNotKnownToBeFast() {
     LocalFileStore store = open(4, 30_000);
     CyclicBarrier four = new CyclicBarrier(4);
-    beforeEachLookup(
-        () -> {
-          // Passed only when four look-ups are under way at once.
-          await(four);
-        });
+    // Passed only when four look-ups are under way at once.
+    beforeEachLookup(() -> await(four));
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
     assertThat(askers).hasSize(48);
     assertThat(askers.stream().distinct())
@@ -173,14 +175,13 @@ final class DiskLookupTest {
   @Test
   void blocksNoCallerWhenTheDiskHangsAndRecovers() throws Exception {
     LocalFileStore store = open(2, 200);
-    CountDownLatch released = new CountDownLatch(1);
-    beforeEachLookup(() -> await(released));
+    beforeEachLookup(hang::enter);
     assertThat(store.lookup(ids)).isEqualTo(new BitSet());
     assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(1);
     assertThat(store.lookupPrefix(ids)).isEqualTo(-1);
     assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(2);
     assertThat(askers).as("both threads hang").hasSizeLessThanOrEqualTo(2);
-    released.countDown();
+    hang.end();
     Waiting.until("prefixes are found again", () -> store.lookupPrefix(ids) == 47);
     Waiting.until("all are found again", () -> store.lookup(ids).cardinality() == 48);
   }
@@ -188,22 +189,13 @@ final class DiskLookupTest {
   @Test
   void goesRoundAThreadThatHangs() throws Exception {
     LocalFileStore store = openFast(2, 30_000);
-    CountDownLatch hanging = new CountDownLatch(1);
-    CountDownLatch released = new CountDownLatch(1);
-    AtomicBoolean isHeld = new AtomicBoolean();
-    beforeEachLookup(
-        () -> {
-          if (isHeld.compareAndSet(false, true)) {
-            hanging.countDown();
-            await(released);
-          }
-        });
+    FaultyFiles.Hang one = hangOne();
     AtomicReference<BitSet> late = new AtomicReference<>();
     Thread caller = Thread.ofPlatform().start(() -> late.set(store.lookup(ids)));
-    hanging.await();
+    one.awaitHeld(1);
     assertThat(store.lookupPrefix(ids)).as("asked by the other thread").isEqualTo(47);
     Waiting.until("the other thread helps the caller too", () -> askers.size() == 96);
-    released.countDown();
+    one.end();
     caller.join();
     assertThat(late.get().cardinality()).isEqualTo(48);
     assertThat(stores.metrics.count("local_lookup_expiries")).isZero();
@@ -212,47 +204,33 @@ final class DiskLookupTest {
   @Test
   void losesOnlyTheBlockThatIsNotAnswered() {
     LocalFileStore store = openFast(2, 1000);
-    CountDownLatch released = new CountDownLatch(1);
-    AtomicBoolean isHeld = new AtomicBoolean();
-    beforeEachLookup(
-        () -> {
-          if (isHeld.compareAndSet(false, true)) {
-            await(released);
-          }
-        });
+    FaultyFiles.Hang one = hangOne();
     // Which of the first two it is depends on which thread comes first.
     assertThat(store.lookup(ids).cardinality()).isEqualTo(47);
     assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(1);
-    released.countDown();
+    one.end();
   }
 
   @Test
   void keepsTheInterruptOfACallerThatWaits() {
     LocalFileStore store = open(2, 30_000);
-    CountDownLatch released = new CountDownLatch(1);
-    beforeEachLookup(() -> await(released));
+    beforeEachLookup(hang::enter);
     Thread.currentThread().interrupt();
     assertThat(store.lookup(ids)).isEqualTo(new BitSet());
     assertThat(Thread.interrupted()).isTrue();
-    released.countDown();
+    hang.end();
   }
 
   @Test
   void closesWhileACallerWaitsForADiskThatHangs() throws Exception {
     LocalFileStore store = open(2, 30_000);
-    CountDownLatch hanging = new CountDownLatch(2);
-    CountDownLatch released = new CountDownLatch(1);
-    beforeEachLookup(
-        () -> {
-          hanging.countDown();
-          await(released);
-        });
+    beforeEachLookup(hang::enter);
     AtomicReference<BitSet> answer = new AtomicReference<>();
     Thread caller = Thread.ofPlatform().start(() -> answer.set(store.lookup(ids)));
-    hanging.await();
+    hang.awaitHeld(2);
     store.close();
     caller.join();
     assertThat(answer.get()).isEqualTo(new BitSet());
-    released.countDown();
+    hang.end();
   }
 }

@@ -11,11 +11,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -31,6 +29,7 @@ import ucm.platform.libc.FileException;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.store.file.format.BlockFooter;
@@ -153,8 +152,8 @@ final class KnownBlocksTest {
     Path b = directory.resolve("b");
     Map<String, Object> both = Map.of("storage_backends", List.of(a.toString(), b.toString()));
     stores.dump(stores.open(both), ids).requireOk();
-    List<Path> inA = blocks(a);
-    List<Path> inB = blocks(b);
+    List<Path> inA = SmallSpace.blocks(a);
+    List<Path> inB = SmallSpace.blocks(b);
     assertThat(inA).isNotEmpty();
     assertThat(inB).isNotEmpty();
     for (Path file : inA) {
@@ -165,12 +164,6 @@ final class KnownBlocksTest {
     LocalFileStore store = open(both);
     store.awaitScan();
     assertThat(store.lookup(ids).cardinality()).isEqualTo(inB.size());
-  }
-
-  private static List<Path> blocks(Path directory) throws Exception {
-    try (Stream<Path> all = Files.walk(directory)) {
-      return all.filter(path -> path.getFileName().toString().length() == 32).toList();
-    }
   }
 
   @ParameterizedTest
@@ -194,20 +187,6 @@ final class KnownBlocksTest {
     stores.dump(store, ids).requireOk();
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
     assertThat(stores.load(store, ids).ok()).isTrue();
-  }
-
-  @ParameterizedTest
-  @ValueSource(strings = {"shared", "exclusive"})
-  void dropsWhatIsDamaged(String mode) throws Exception {
-    LocalFileStore store = open(Map.of("lookup_mode", mode));
-    store.awaitScan();
-    stores.dump(store, ids).requireOk();
-    byte[] bytes = Files.readAllBytes(stores.file(ids, 4));
-    bytes[100] ^= 1;
-    Files.write(stores.file(ids, 4), bytes);
-    assertThat(stores.load(store, ids.slice(4, 5)).outcome(0)).isEqualTo(ShardOutcome.CORRUPT);
-    assertThat(store.lookupPrefix(ids)).isEqualTo(3);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(39);
   }
 
   @ParameterizedTest
@@ -254,28 +233,18 @@ final class KnownBlocksTest {
 
   @Test
   void asksTheDiskUntilTheScanHasEnded() throws Exception {
-    CountDownLatch begun = new CountDownLatch(1);
-    CountDownLatch goOn = new CountDownLatch(1);
-    files.before(
-        call -> {
-          if (call == Call.LIST && Thread.currentThread().getName().equals("ucm-local-scan-0")) {
-            begun.countDown();
-            await(goOn);
-          }
-        });
+    FaultyFiles.Hang scan = files.hold(Call.LIST, "ucm-local-scan-0");
     LocalFileStore writer = stores.open();
     writer.awaitScan();
     stores.dump(writer, ids).requireOk();
     LocalFileStore store = open(EXCLUSIVE);
-    begun.await();
+    scan.awaitHeld(1);
     int asked;
-    try {
+    try (scan) {
       assertThat(store.lookup(ids)).as("while the scan hangs").isEqualTo(first(40));
       asked = files.count(Call.SIZE);
       assertThat(store.lookup(unknown)).isEqualTo(first(0));
       assertThat(files.count(Call.SIZE)).isEqualTo(asked + 40);
-    } finally {
-      goOn.countDown();
     }
     store.awaitScan();
     asked = files.count(Call.SIZE);
@@ -297,14 +266,6 @@ final class KnownBlocksTest {
     assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(40);
     assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(40.0 * FILE_BYTES);
     assertThat(files.count(Call.SIZE) + files.count(Call.STAT)).isBetween(40, 60);
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   @ParameterizedTest
@@ -344,17 +305,9 @@ final class KnownBlocksTest {
   @Test
   void closesWhileTheScanIsUnderWay() throws Exception {
     stores.dump(stores.open(), ids).requireOk();
-    CountDownLatch begun = new CountDownLatch(1);
-    CountDownLatch closing = new CountDownLatch(1);
-    files.before(
-        call -> {
-          if (call == Call.SIZE && Thread.currentThread().getName().equals("ucm-local-scan-0")) {
-            begun.countDown();
-            await(closing);
-          }
-        });
+    FaultyFiles.Hang scan = files.hold(Call.SIZE, "ucm-local-scan-0");
     LocalFileStore store = open(Map.of());
-    begun.await();
+    scan.awaitHeld(1);
     int asked = files.count(Call.SIZE);
     Thread closer = Thread.ofPlatform().start(store::close);
     Waiting.until(
@@ -362,7 +315,7 @@ final class KnownBlocksTest {
         () ->
             Waiting.threads("ucm-local-close-").stream()
                 .anyMatch(thread -> thread.getState() == Thread.State.WAITING));
-    closing.countDown();
+    scan.end();
     closer.join();
     assertThat(files.count(Call.SIZE)).as("no further file").isLessThanOrEqualTo(asked + 1);
   }

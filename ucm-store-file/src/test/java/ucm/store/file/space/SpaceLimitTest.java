@@ -9,7 +9,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -20,20 +19,13 @@ import ucm.api.BlockIds;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
-import ucm.api.config.StoreConfig;
 import ucm.platform.libc.Errno;
-import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
-import ucm.store.file.fixture.TestVolumes;
-import ucm.store.file.format.BlockPaths;
 import ucm.store.file.volume.FreeSpace;
-import ucm.store.file.volume.Volumes;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -43,7 +35,6 @@ final class SpaceLimitTest {
   private static final Map<String, Object> NO_GC = Map.of("local_gc_enable", false);
 
   @TempDir private Path directory;
-  private Volumes volumes;
 
   @Test
   void countsTheBytesOfAllDirectoriesAlsoAfterARestart() throws Exception {
@@ -102,34 +93,6 @@ final class SpaceLimitTest {
     used.scanned(true);
     assertThat(used.addedSinceScan()).isZero();
     assertThat(used.used()).isEqualTo(1200);
-  }
-
-  private SpaceLimit limit(Map<String, Object> settings) {
-    settings.put("storage_backends", directory.toString());
-    settings.put("block_size", LAYOUT.blockSize());
-    FileStoreConfig config =
-        FileStoreConfig.from(LocalFileStore.KIND, StoreConfig.of(settings)).orElseThrow();
-    BlockPaths paths = new BlockPaths("Local", config.directories(), 3);
-    volumes = TestVolumes.of(new LibcFileOperations(), paths);
-    return new SpaceLimit(config, paths, volumes, new RecordingMetrics().counter("c", "h"));
-  }
-
-  @Test
-  void asksForAScanWhenAPartOfTheCapacityIsWritten() {
-    SpaceLimit space = limit(capacity(320, NO_GC));
-    AtomicInteger asked = new AtomicInteger();
-    space.whenPressed(asked::incrementAndGet);
-    for (int i = 0; i < 11; i++) {
-      space.reserve(volumes.get(0), i, i, FILE);
-      space.beginCommit(i, i);
-      space.endCommit(volumes.get(0), i, i, FILE, true);
-    }
-    assertThat(asked.get()).as("10 of 320 may be written").isZero();
-    space.reserve(volumes.get(0), 11, 11, FILE);
-    assertThat(asked.get()).isEqualTo(1);
-    space.used.scanned(true);
-    space.reserve(volumes.get(0), 12, 12, FILE);
-    assertThat(asked.get()).isEqualTo(1);
   }
 
   @ParameterizedTest

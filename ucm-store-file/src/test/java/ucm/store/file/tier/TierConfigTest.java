@@ -2,7 +2,6 @@ package ucm.store.file.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -61,13 +60,6 @@ final class TierConfigTest {
   private static boolean shares(String own) {
     StoreConfig config = config(Map.of("local_storage_backends", own));
     return TierConfig.sharesDirectories(LocalFileStore.KIND, config);
-  }
-
-  @Test
-  void ownDirectoriesAreEnough() {
-    StoreConfig config =
-        StoreConfig.of(Map.of("local_storage_backends", List.of("/a"), "block_size", 4096));
-    assertThat(TierConfig.from(LocalFileStore.KIND, config)).isPresent();
   }
 
   @Test

@@ -115,28 +115,22 @@ final class TierEvictionTest {
     tiers.load(upper, more).requireOk();
   }
 
-  @Test
-  void takesBlocksThatFindNoRoomToTheNextStage() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void takesBlocksThatFindNoRoomToTheNextStage(boolean whole) throws Exception {
     LocalTier upper =
         tiers.open(TierFixture.capacity(BLOCKS / 2, Map.of("local_gc_enable", false)));
     tiers.files.collector().awaitFirstRound();
-    tiers.dump(upper, IDS).requireOk();
+    if (whole) {
+      tiers.dump(upper, IDS).requireOk();
+    } else {
+      tiers.dumpShard(upper, IDS, 0).requireOk();
+      tiers.dumpShard(upper, IDS, 1).requireOk();
+    }
     assertThat(upper.flush(StoreFixture.PATIENCE)).isEqualTo(FlushResult.clean());
     assertThat(here()).isLessThanOrEqualTo(BLOCKS / 2);
     assertThat(tiers.volume.size()).isEqualTo(BLOCKS);
     assertThat(tiers.metrics.count("local_tier_diverted_shards")).isPositive();
-    tiers.load(upper, IDS).requireOk();
-  }
-
-  @Test
-  void takesLayersOfBlocksThatFindNoRoomToTheNextStage() throws Exception {
-    LocalTier upper =
-        tiers.open(TierFixture.capacity(BLOCKS / 2, Map.of("local_gc_enable", false)));
-    tiers.files.collector().awaitFirstRound();
-    tiers.dumpShard(upper, IDS, 0).requireOk();
-    tiers.dumpShard(upper, IDS, 1).requireOk();
-    assertThat(upper.flush(StoreFixture.PATIENCE)).isEqualTo(FlushResult.clean());
-    assertThat(tiers.volume.size()).isEqualTo(BLOCKS);
     tiers.load(upper, IDS).requireOk();
   }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -54,22 +53,13 @@ final class TieredStoreTest {
   }
 
   @Test
-  void writesWhatIsDumpedToTheNextStage() throws Exception {
-    LocalTier upper = tiers.open(Map.of());
-    tiers.dump(upper, IDS).requireOk();
-    assertThat(upper.flush(StoreFixture.PATIENCE).ok()).isTrue();
-    assertThat(tiers.volume.size()).isEqualTo(IDS.size());
-    assertThat(tiers.metrics.count("local_tier_written_blocks")).isEqualTo(IDS.size());
-    tiers.load(tiers.stage, IDS).requireOk();
-  }
-
-  @Test
   void writesBlocksThatCameLayerByLayerWhenTheyAreWhole() throws Exception {
     LocalTier upper = tiers.open(Map.of());
     tiers.dumpShard(upper, IDS, 1).requireOk();
     assertThat(tiers.stage.dumps).hasValue(0);
     tiers.dumpShard(upper, IDS, 0).requireOk();
     assertThat(upper.flush(StoreFixture.PATIENCE).ok()).isTrue();
+    assertThat(tiers.metrics.count("local_tier_written_blocks")).isEqualTo(IDS.size());
     tiers.load(tiers.stage, IDS).requireOk();
   }
 
@@ -201,27 +191,5 @@ final class TieredStoreTest {
                     Map.of("storage_backends", directory.toString(), "local_index_max_blocks", 0),
                     System::nanoTime))
         .hasMessageContaining("local_index_max_blocks");
-  }
-
-  @Test
-  void flushAsksWithoutWaitingWhenItMayNotWait() throws Exception {
-    LocalTier upper = tiers.open(Map.of());
-    tiers.dumpShard(upper, IDS.slice(0, 1), 0).requireOk();
-    assertThat(upper.flush(Duration.ZERO).pendingBlocks()).isEqualTo(1);
-    tiers.dumpShard(upper, IDS.slice(0, 1), 1).requireOk();
-    assertThat(upper.flush(StoreFixture.PATIENCE).ok()).isTrue();
-  }
-
-  @Test
-  void aloneItIsTheStoreOfFiles() throws Exception {
-    LocalTier alone =
-        tiers.open(
-            new LocalTier(),
-            null,
-            Map.of("local_storage_backends", directory.toString()),
-            System::nanoTime);
-    tiers.dump(alone, IDS).requireOk();
-    assertThat(alone.flush(StoreFixture.PATIENCE).ok()).isTrue();
-    tiers.load(alone, IDS).requireOk();
   }
 }

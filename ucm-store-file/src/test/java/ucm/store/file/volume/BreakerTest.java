@@ -134,15 +134,6 @@ final class BreakerTest {
   }
 
   @Test
-  void countsProbesOfAnIdleDirectory() {
-    probe = this::failToProbe;
-    breaker.probe();
-    assertThat(breaker.state()).isEqualTo(State.CLOSED);
-    breaker.probe();
-    assertThat(breaker.state()).isEqualTo(State.OPEN);
-  }
-
-  @Test
   void outlivesAProbeThatThrowsAnError() {
     open();
     probe =

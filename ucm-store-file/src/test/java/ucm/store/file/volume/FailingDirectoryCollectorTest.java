@@ -87,11 +87,12 @@ final class FailingDirectoryCollectorTest {
   }
 
   private void makeRoundsUntil(LocalFileStore store, Callable<Boolean> done) throws Exception {
-    long end = System.nanoTime() + TestStores.PATIENCE.toNanos();
-    while (!done.call()) {
-      assertThat(System.nanoTime()).as("patience").isLessThan(end);
-      store.collector().makeRound();
-    }
+    Waiting.until(
+        "rounds have done it",
+        () -> {
+          store.collector().makeRound();
+          return done.call();
+        });
   }
 
   @Test
@@ -202,17 +203,10 @@ final class FailingDirectoryCollectorTest {
       assertThat(lease).exists();
       files.heal(failing);
       assertThat(store.volumes().get(FAILING).probe()).isTrue();
-      awaitGauge(stores, "local_index_complete", 1);
+      Waiting.until(
+          "the scan is made up for", () -> stores.metrics.gauge("local_index_complete") == 1);
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
       Waiting.until("the sweep is made up for", () -> Files.notExists(lease));
-    }
-  }
-
-  private static void awaitGauge(TestStores stores, String name, double value) {
-    long end = System.nanoTime() + TestStores.PATIENCE.toNanos();
-    while (stores.metrics.gauge(name) != value) {
-      assertThat(System.nanoTime()).as("patience for %s", name).isLessThan(end);
-      Thread.onSpinWait();
     }
   }
 
