@@ -1,7 +1,6 @@
 package ucm.store.cache.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
@@ -10,7 +9,6 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockLayout;
-import ucm.api.StoreException;
 import ucm.platform.device.SlotMemory;
 import ucm.store.cache.fixture.TestCache;
 
@@ -62,13 +60,6 @@ final class PoolMemoryTest {
       assertThat((long) cache.metrics.gauge("cache_huge_page_bytes")).isEqualTo(memory.hugeBytes());
       assertThat(memory).hasToString("16 slots of 1048576 bytes");
     }
-  }
-
-  @Test
-  void memoryThatTheSystemDoesNotGiveIsRefused() {
-    assertThatThrownBy(() -> PoolMemory.allocate(1 << 30, 1L << 20))
-        .isInstanceOf(StoreException.class)
-        .hasMessageContaining("cache_buffer_capacity_gb");
   }
 
   /** Bytes in memory of the mapping that holds an address. */

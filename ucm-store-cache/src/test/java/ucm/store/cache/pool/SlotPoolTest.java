@@ -14,7 +14,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
@@ -89,49 +88,6 @@ final class SlotPoolTest {
     pool.filled(slot, false);
     pool.release(slot);
     assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.RESERVED);
-    assertThat(pool.inUse()).isEqualTo(1);
-  }
-
-  @Test
-  void givesEveryWaiterOneAnswer() {
-    List<String> answers = new ArrayList<>();
-    SlotPool.Waiter waiter =
-        new SlotPool.Waiter() {
-          @Override
-          public void filled(int index, int slot) {
-            answers.add("filled " + index);
-            pool.release(slot);
-          }
-
-          @Override
-          public void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause) {
-            answers.add(outcome + " " + index);
-          }
-        };
-    int good = reserve(1, 0);
-    int bad = reserve(1, 1);
-    for (int index = 0; index < 2; index++) {
-      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, waiter, index, true)))
-          .isEqualTo(Reservation.FILLING);
-      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 1, waiter, 10 + index, true)))
-          .isEqualTo(Reservation.FILLING);
-    }
-    pool.filled(good, false);
-    pool.notFilled(bad, ShardOutcome.CORRUPT, null);
-    assertThat(answers)
-        .containsExactlyInAnyOrder("filled 0", "filled 1", "CORRUPT 10", "CORRUPT 11");
-    pool.release(good);
-    pool.release(bad);
-    assertThat(pool.referenced()).isZero();
-    assertThat(pool.inUse()).isEqualTo(1);
-  }
-
-  @Test
-  void unnamedSlotIsNotFound() {
-    int slot = Reservation.number(pool.reserveUnnamed(true));
-    pool.filled(slot, false);
-    assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.RESERVED);
-    pool.release(slot);
     assertThat(pool.inUse()).isEqualTo(1);
   }
 

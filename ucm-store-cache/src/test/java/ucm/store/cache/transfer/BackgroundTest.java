@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ForkJoinWorkerThread;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
@@ -24,6 +23,7 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.store.cache.fixture.HeldClock;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
@@ -32,25 +32,15 @@ import ucm.testkit.TransferMemory.Placement;
 
 /** What runs in the background writes, their bound, and threads at rest. */
 @Timeout(180)
-final class BackgroundTest {
-
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+final class BackgroundTest extends OverHeldNext {
   private static final int MAX_WRITES = 32;
-
-  private final HeldNext next = new HeldNext();
-
-  @AfterEach
-  void letsGo() {
-    next.letGo();
-  }
 
   @Test
   void writesToTheNextStageAreBounded() throws InterruptedException {
     try (TestCache cache = new TestCache(LAYOUT, next, 4 * MAX_WRITES, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, MAX_WRITES + 8);
       for (int i = 0; i < ids.size(); i++) {
-        dump(cache, ids.slice(i, i + 1));
+        cache.dump(ids.slice(i, i + 1));
       }
       List<HeldNext.Held> writes = new ArrayList<>();
       for (int i = 0; i < MAX_WRITES; i++) {
@@ -94,26 +84,10 @@ final class BackgroundTest {
   }
 
   @Test
-  void writeThatFailsReachesFlushAndTheMetrics() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
-      BlockIds ids = BlockBytes.ids(1, 2);
-      dump(cache, ids);
-      StoreException full = new StoreException("No space left on device");
-      next.nextDump().endAll(ShardOutcome.FAILED, full);
-      FlushResult flushed = cache.store.flush(PATIENCE);
-      assertThat(flushed.failedBlocks()).isEqualTo(ids);
-      assertThat(flushed.cause()).isSameAs(full);
-      assertThat(cache.metrics.count("cache_backend_failures")).isEqualTo(4);
-      assertThat(cache.store.lookup(ids).isEmpty()).isTrue();
-      assertThat(cache.pool().inUse()).isZero();
-    }
-  }
-
-  @Test
   void failuresThatAnInterruptedFlushWasToldReachTheNextOne() throws InterruptedException {
     try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 2);
-      dump(cache, ids.slice(0, 1));
+      cache.dump(ids.slice(0, 1));
       StoreException full = new StoreException("No space left on device");
       next.nextDump().endAll(ShardOutcome.FAILED, full);
       next.onFlush =
@@ -135,7 +109,7 @@ final class BackgroundTest {
   @Test
   void jobThatThrowsDoesNotSwallowWhatCameBeforeIt() throws InterruptedException {
     try (TestCache cache = new TestCache(LAYOUT, next, 2, Map.of())) {
-      dump(cache, BlockBytes.ids(1, 1));
+      cache.dump(BlockBytes.ids(1, 1));
       HeldNext.Held write = next.nextDump();
       TransferMemory memory =
           TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, BlockBytes.ids(2, 1));
@@ -164,7 +138,7 @@ final class BackgroundTest {
             () -> {
               HeldClock clock = new HeldClock();
               TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 50), clock);
-              dump(cache, BlockBytes.ids(1, 3));
+              cache.dump(BlockBytes.ids(1, 3));
               cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
               HeldNext.Held write = next.nextDump();
               clock.letGo();
@@ -187,7 +161,7 @@ final class BackgroundTest {
             () -> {
               TestCache cache = new TestCache(LAYOUT, next, 8, Map.of(), clock);
               for (int seed = 1; seed <= 4; seed++) {
-                dump(cache, BlockBytes.ids(seed, 3));
+                cache.dump(BlockBytes.ids(seed, 3));
                 next.nextDump().endAll(ShardOutcome.FAILED, full);
                 assertThat(cache.store.flush(PATIENCE).failedCount()).isEqualTo(3);
                 clock.advance(Duration.ofMinutes(seed == 3 ? 11 : 9));
@@ -230,7 +204,7 @@ final class BackgroundTest {
     // So much that it is not all given by then.
     Map<String, Object> large = Map.of("cache_buffer_capacity_gb", 4, "timeout_ms", 50);
     TestCache cache = new TestCache(LAYOUT, next, 8, large, clock);
-    dump(cache, BlockBytes.ids(1, 1));
+    cache.dump(BlockBytes.ids(1, 1));
     HeldNext.Held write = next.nextDump();
     clock.letGo();
     cache.close();
@@ -245,7 +219,7 @@ final class BackgroundTest {
     try (TestCache cache =
         new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 20), new ManualClock())) {
       BlockIds ids = BlockBytes.ids(1, 2);
-      dump(cache, ids);
+      cache.dump(ids);
       next.nextDump().takeAll();
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
       List<Thread> threads = cacheThreads();
@@ -272,13 +246,5 @@ final class BackgroundTest {
     return Thread.getAllStackTraces().keySet().stream()
         .filter(thread -> thread.isAlive() && thread.getName().startsWith("ucm-cache-"))
         .toList();
-  }
-
-  private static void dump(TestCache cache, BlockIds ids) throws InterruptedException {
-    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
   }
 }

@@ -28,22 +28,17 @@ import ucm.store.cache.CacheStore;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.fixture.HeldClock;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
-import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.MemoryStore;
 
 @Timeout(180)
-final class CloseTest {
-
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+final class CloseTest extends OverHeldNext {
   private static final int BLOCKS = 10;
   private static final int ROUNDS = 150;
-
-  private final HeldNext next = new HeldNext();
 
   @Test
   void closeRightAfterAwaitLosesNothing() throws InterruptedException {
@@ -53,7 +48,7 @@ final class CloseTest {
       // A pool of fewer slots than there are shards in half of the rounds.
       int slots = round % 2 == 0 ? 2 * BLOCKS : BLOCKS / 2;
       try (TestCache cache = new TestCache(LAYOUT, new MemoryStore(volume), slots, Map.of())) {
-        cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+        cache.dump(ids);
       }
       assertThat(volume.size()).isEqualTo(BLOCKS * (round + 1));
     }
@@ -82,15 +77,6 @@ final class CloseTest {
     assertThat(slot.scope().isAlive()).isFalse();
   }
 
-  @Test
-  void memoryIsFreedByCloseWhenItIsUnused() {
-    TestCache cache = new TestCache(LAYOUT, next, 8, Map.of());
-    PoolMemory memory = cache.opened().memory;
-    assertThat(memory.region().segment().scope().isAlive()).isTrue();
-    cache.close();
-    assertThat(memory.region().segment().scope().isAlive()).isFalse();
-  }
-
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void closeByAThreadThatIsInterruptedLeavesNoThreadAndNoMemory(boolean shared)
@@ -101,9 +87,9 @@ final class CloseTest {
         shared ? TestCache.shared("interrupted", LAYOUT, 8) : Map.<String, Object>of();
     TestCache cache = new TestCache(LAYOUT, new MemoryStore(), 8, settings);
     PoolMemory memory = cache.opened().memory;
-    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    cache.dump(ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-    cache.store.load(memory(ids).transfer()).await(PATIENCE).requireOk();
+    cache.requireLoads(ids);
     Thread.currentThread().interrupt();
     cache.store.close();
     assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
@@ -146,10 +132,6 @@ final class CloseTest {
     assertThatThrownBy(() -> store.lookup(BlockIds.empty()))
         .isInstanceOf(StoreClosedException.class);
     store.close();
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
   }
 
   /** A thread that dumps and loads until the store is closed. */

@@ -3,54 +3,28 @@ package ucm.store.cache.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
-import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.TransferMemory;
-import ucm.testkit.TransferMemory.Placement;
 
 /** What the engine sees besides its bytes: refusals, log lines, memory that is offered or gone. */
-final class EngineSideTest {
-
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
-
-  private final HeldNext next = new HeldNext();
-  private final List<TestCache> open = new ArrayList<>();
-
-  @AfterEach
-  void closes() {
-    next.letGo();
-    open.forEach(TestCache::close);
-  }
-
+final class EngineSideTest extends OverHeldNext {
   @Test
   void oneTaskTooManyIsRefusedAtOnceAndStartsNothing() throws InterruptedException {
-    TestCache cache = cache(next, Map.of("waiting_queue_depth", 1));
+    TestCache cache = cache(8, Map.of("waiting_queue_depth", 1));
     Task first = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer());
     assertThatThrownBy(() -> cache.store.load(memory(BlockBytes.ids(2, 1)).transfer()))
         .isInstanceOf(QueueFullException.class)
@@ -63,7 +37,7 @@ final class EngineSideTest {
 
   @Test
   void oneShardTooManyIsRefusedUnlessItsTaskIsAlone() {
-    TestCache cache = cache(next, Map.of("running_queue_depth", 3));
+    TestCache cache = cache(8, Map.of("running_queue_depth", 3));
     cache.store.load(memory(BlockBytes.ids(1, 2)).transfer());
     assertThatThrownBy(() -> cache.store.load(memory(BlockBytes.ids(2, 1)).transfer()))
         .isInstanceOf(QueueFullException.class)
@@ -72,7 +46,7 @@ final class EngineSideTest {
 
   @Test
   void memoryOfADeviceIsRefused() {
-    TestCache cache = cache(null, Map.of());
+    TestCache cache = cache(LAYOUT, null, 8, Map.of());
     Transfer transfer =
         Transfer.packed(LAYOUT).shard(1, 1, 0).piece(MemoryRegion.device(0, 4096, 4096), 0).build();
     assertThatThrownBy(() -> cache.store.dump(transfer))
@@ -82,9 +56,9 @@ final class EngineSideTest {
 
   @Test
   void engineMemoryThatIsGoneFailsTheShardsAndLeaksNothing() throws InterruptedException {
-    TestCache cache = cache(null, Map.of());
+    TestCache cache = cache(LAYOUT, null, 8, Map.of());
     BlockIds ids = BlockBytes.ids(1, 1);
-    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    cache.dump(ids);
     Transfer toNowhere = goneMemory(ids);
     TransferResult load = cache.store.load(toNowhere).await(PATIENCE);
     assertThat(load.outcome(0)).isEqualTo(ShardOutcome.FAILED);
@@ -100,9 +74,9 @@ final class EngineSideTest {
 
   @Test
   void engineMemoryThatMayOnlyBeReadFailsTheLoad() throws InterruptedException {
-    TestCache cache = cache(null, Map.of());
+    TestCache cache = cache(LAYOUT, null, 8, Map.of());
     BlockIds ids = BlockBytes.ids(1, 1);
-    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    cache.dump(ids);
     try (Arena arena = Arena.ofShared()) {
       MemorySegment bytes = arena.allocate(2 * 4096);
       Transfer transfer = inOneRegion(ids, MemoryRegion.host(bytes.asReadOnly()));
@@ -114,17 +88,22 @@ final class EngineSideTest {
   }
 
   @Test
+  void aNextStageThatKeepsMetadataOnlyIsRefused() {
+    assertThatThrownBy(() -> new TestCache(LAYOUT, new HeldNext(false), 8, Map.of()))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("Held")
+        .hasMessageContaining("metadata only");
+  }
+
+  @Test
   void usesMemoryThatTheNextStageOffers() throws InterruptedException {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment offered = arena.allocate(1 << 20, 4096);
       TestCache cache = new TestCache(LAYOUT, next.offering(offered), 8, Map.of());
       assertThat(cache.opened().memory.region().segment()).isSameAs(offered);
       BlockIds ids = BlockBytes.ids(1, 4);
-      TransferMemory memory = memory(ids);
-      cache.store.dump(memory.fill().transfer()).await(PATIENCE).requireOk();
-      TransferMemory loaded = memory(ids);
-      cache.store.load(loaded.transfer()).await(PATIENCE).requireOk();
-      loaded.check();
+      cache.dump(ids);
+      cache.requireLoads(ids);
       next.letGo();
       cache.close();
       assertThat(offered.scope().isAlive()).isTrue();
@@ -141,35 +120,6 @@ final class EngineSideTest {
     }
   }
 
-  @Test
-  void logsTasksAsTheOriginalDoes() throws InterruptedException {
-    Logger logger = (Logger) LoggerFactory.getLogger(CacheTask.class);
-    ListAppender<ILoggingEvent> lines = new ListAppender<>();
-    lines.start();
-    logger.addAppender(lines);
-    logger.setAdditive(false);
-    logger.setLevel(Level.DEBUG);
-    try (TestCache cache = new TestCache(LAYOUT, null, 8, Map.of())) {
-      BlockIds ids = BlockBytes.ids(1, 2);
-      cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-      cache.store.load(memory(ids).transfer()).await(PATIENCE).requireOk();
-    } finally {
-      logger.detachAppender(lines);
-      logger.setLevel(null);
-      logger.setAdditive(true);
-    }
-    assertThat(lines.list).extracting(ILoggingEvent::getLevel).containsOnly(Level.DEBUG);
-    List<String> said = lines.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
-    assertThat(said).hasSize(4);
-    assertThat(said)
-        .contains(
-            "Cache task(1,DUMP,4,16384) dispatching.", "Cache task(2,LOAD,4,16384) dispatching.")
-        .anyMatch(
-            line -> line.matches("Cache task\\(1,DUMP,4,16384\\) finished, cost [0-9.]+ms\\."))
-        .anyMatch(
-            line -> line.matches("Cache task\\(2,LOAD,4,16384\\) finished, cost [0-9.]+ms\\."));
-  }
-
   private static Transfer goneMemory(BlockIds ids) {
     try (Arena arena = Arena.ofShared()) {
       return inOneRegion(ids, MemoryRegion.host(arena.allocate(2 * 4096)));
@@ -183,15 +133,5 @@ final class EngineSideTest {
         .shard(ids, 0, 1)
         .piece(region, 4096)
         .build();
-  }
-
-  private TestCache cache(@Nullable Store next, Map<String, Object> more) {
-    TestCache cache = new TestCache(LAYOUT, next, 8, more);
-    open.add(cache);
-    return cache;
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
   }
 }

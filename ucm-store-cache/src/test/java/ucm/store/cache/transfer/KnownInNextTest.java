@@ -2,18 +2,13 @@ package ucm.store.cache.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -21,31 +16,8 @@ import ucm.testkit.TransferMemory.Placement;
 
 /** Dumps over a stage that knows by itself what it has: it is asked only where that saves moving bytes. */
 @Timeout(120)
-final class KnownInNextTest {
-
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
-
+final class KnownInNextTest extends OverHeldNext {
   private final BlockIds ids = BlockBytes.ids(1, 3);
-  private final HeldNext next = new HeldNext();
-  private final List<TestCache> open = new ArrayList<>();
-
-  @AfterEach
-  void closes() {
-    next.letGo();
-    open.forEach(TestCache::close);
-  }
-
-  private TestCache cache() {
-    TestCache cache = new TestCache(LAYOUT, next, 8, Map.of());
-    open.add(cache);
-    return cache;
-  }
-
-  private static void dump(TestCache cache, BlockIds ids) throws InterruptedException {
-    TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids).fill();
-    assertThat(cache.store.dump(memory.transfer()).await(PATIENCE).ok()).isTrue();
-  }
 
   private void requireWritten(BlockIds expected) throws InterruptedException {
     HeldNext.Held write = next.nextDump();
@@ -58,10 +30,10 @@ final class KnownInNextTest {
 
   @Test
   void movesWhatItDoesNotKnowWithoutAskingAndNothingThatItKnows() throws InterruptedException {
-    TestCache cache = cache();
+    TestCache cache = cache(8);
     next.knows = true;
     next.has(ids.slice(1, 3));
-    dump(cache, ids);
+    cache.dump(ids);
     requireWritten(ids.slice(0, 1));
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(next.lookups).isEmpty();
@@ -72,15 +44,15 @@ final class KnownInNextTest {
 
   @Test
   void askedForABlockThatIsHereAndThatItDoesNotKnow() throws InterruptedException {
-    TestCache cache = cache();
+    TestCache cache = cache(8);
     next.knows = true;
-    dump(cache, ids.slice(0, 1));
+    cache.dump(ids.slice(0, 1));
     requireWritten(ids.slice(0, 1));
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
 
     // It has the block, which it finds out when it is asked.
     next.onLookup = number -> next.has(ids.slice(0, 1));
-    dump(cache, ids.slice(0, 1));
+    cache.dump(ids.slice(0, 1));
     assertThat(next.lookups).containsExactly(ids.slice(0, 1));
     assertThat(next.dumps).isEmpty();
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(2 * 4096);
@@ -88,14 +60,14 @@ final class KnownInNextTest {
 
   @Test
   void blockThatItLostComesBackWithAllItsShards() throws InterruptedException {
-    TestCache cache = cache();
+    TestCache cache = cache(8);
     BlockIds lost = ids.slice(0, 1);
     TransferMemory shard = TransferMemory.ofShards(LAYOUT, Placement.PACKED, lost, 0, 1);
     Task load = cache.store.load(shard.transfer());
     next.nextLoad().serveAll();
     assertThat(load.await(PATIENCE).ok()).isTrue();
     next.knows = true;
-    dump(cache, ids);
+    cache.dump(ids);
     requireWritten(ids);
     assertThat(next.lookups).isEmpty();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
@@ -104,13 +76,13 @@ final class KnownInNextTest {
 
   @Test
   void oneThatThrowsIsAsked() throws InterruptedException {
-    TestCache cache = cache();
+    TestCache cache = cache(8);
     next.has(ids.slice(1, 3));
     next.onKnown =
         () -> {
           throw new StoreException("gone");
         };
-    dump(cache, ids);
+    cache.dump(ids);
     requireWritten(ids.slice(0, 1));
     assertThat(next.lookups).containsExactly(ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();

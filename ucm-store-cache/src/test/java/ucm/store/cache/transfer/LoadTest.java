@@ -7,42 +7,30 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
-final class LoadTest {
-
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+final class LoadTest extends OverHeldNext {
   // So often a store looks at the clock of the test, by which its tasks are due.
   private static final Duration SHORT = Duration.ofMillis(50);
 
   private final ManualClock clock = new ManualClock();
-  private final HeldNext next = new HeldNext();
-  private final List<TestCache> open = new ArrayList<>();
-
-  @AfterEach
-  void closes() {
-    next.letGo();
-    open.forEach(TestCache::close);
-  }
 
   @Test
   void copiesEachShardOnAsItArrivesInAnyOrder() throws InterruptedException {
-    TestCache cache = cache(8, Map.of());
+    TestCache cache = cache(8);
     TransferMemory memory = memory(BlockBytes.ids(1, 2));
     List<Integer> ended = new ArrayList<>();
     Task task = cache.store.load(memory.transfer((_, shard, _) -> ended.add(shard)));
@@ -60,7 +48,7 @@ final class LoadTest {
 
   @Test
   void servesASecondLoadFromThePool() throws InterruptedException {
-    TestCache cache = cache(8, Map.of());
+    TestCache cache = cache(8);
     BlockIds ids = BlockBytes.ids(1, 2);
     bring(cache, ids);
     TransferMemory again = memory(ids);
@@ -74,7 +62,7 @@ final class LoadTest {
 
   @Test
   void failedLoadFreesTheSlotAndIsNoHit() throws InterruptedException {
-    TestCache cache = cache(8, Map.of());
+    TestCache cache = cache(8);
     BlockIds ids = BlockBytes.ids(1, 2);
     for (ShardOutcome outcome :
         new ShardOutcome[] {
@@ -108,7 +96,7 @@ final class LoadTest {
 
   @Test
   void blockOfWhichOnlyTheFirstShardIsThereIsNoHit() throws InterruptedException {
-    TestCache cache = cache(8, Map.of());
+    TestCache cache = cache(8);
     BlockIds id = BlockBytes.ids(1, 1);
     TransferMemory first = TransferMemory.ofShards(LAYOUT, Placement.SCATTERED, id, 0, 0);
     Task task = cache.store.load(first.transfer());
@@ -119,7 +107,7 @@ final class LoadTest {
 
   @Test
   void loadsOfOneShardShareOneRead() throws InterruptedException {
-    TestCache cache = cache(8, Map.of());
+    TestCache cache = cache(8);
     List<TransferMemory> memories = new ArrayList<>();
     List<Task> tasks = loadThrice(cache, memories);
     HeldNext.Held read = next.nextLoad();
@@ -135,7 +123,7 @@ final class LoadTest {
 
   @Test
   void loadsOfOneMissingBlockAllEndWhenItsReadFails() throws InterruptedException {
-    TestCache cache = cache(8, Map.of());
+    TestCache cache = cache(8);
     List<Task> tasks = loadThrice(cache, new ArrayList<>());
     StoreException cause = new StoreException("disk on fire");
     HeldNext.Held read = next.nextLoad();
@@ -198,7 +186,7 @@ final class LoadTest {
 
   @Test
   void taskOfMoreShardsThanThePoolHasSlotsEnds() throws InterruptedException {
-    TestCache cache = cache(3, Map.of());
+    TestCache cache = cache(3);
     TransferMemory memory = memory(BlockBytes.ids(1, 20));
     Task task = cache.store.load(memory.transfer());
     int served = 0;
@@ -233,7 +221,7 @@ final class LoadTest {
 
   @Test
   void refusalOfTheNextStageReachesTheEngine() throws InterruptedException {
-    TestCache cache = cache(4, Map.of());
+    TestCache cache = cache(4);
     next.refuse(new QueueFullException("Held tasks", 1, "waiting_queue_depth"));
     TransferResult full = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer()).await(PATIENCE);
     assertThat(full.outcome(0)).isEqualTo(ShardOutcome.REFUSED);
@@ -256,25 +244,6 @@ final class LoadTest {
     assertThat(cache.store.lookup(ids).isEmpty()).isTrue();
   }
 
-  @Test
-  void emptyTaskEndsAtOnce() {
-    TestCache cache = cache(4, Map.of());
-    TransferMemory nothing = memory(BlockIds.empty());
-    assertThat(cache.store.load(nothing.transfer()).check()).isTrue();
-    assertThat(cache.store.dump(nothing.transfer()).check()).isTrue();
-  }
-
-  @Test
-  void missesWithoutANextStageAreMissing() throws InterruptedException {
-    TestCache alone = new TestCache(LAYOUT, null, 4, Map.of());
-    open.add(alone);
-    TransferResult result =
-        alone.store.load(memory(BlockBytes.ids(1, 1)).transfer()).await(PATIENCE);
-    assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
-    assertThat(result.cause()).isNull();
-    requireIdle(alone, 0);
-  }
-
   private List<Task> loadThrice(TestCache cache, List<TransferMemory> memories) {
     List<Task> tasks = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
@@ -283,14 +252,6 @@ final class LoadTest {
       tasks.add(cache.store.load(memory.transfer()));
     }
     return tasks;
-  }
-
-  private void bring(TestCache cache, BlockIds ids) throws InterruptedException {
-    TransferMemory memory = memory(ids);
-    Task task = cache.store.load(memory.transfer());
-    next.nextLoad().serveAll();
-    assertThat(task.await(PATIENCE).ok()).isTrue();
-    memory.check();
   }
 
   private void takeDumpsUntil(Task dump) throws InterruptedException {
@@ -306,20 +267,7 @@ final class LoadTest {
   }
 
   private TestCache hasty(int slots) {
-    Map<String, Object> settings = Map.of("timeout_ms", (int) SHORT.toMillis());
-    TestCache cache = new TestCache(LAYOUT, next, slots, settings, clock);
-    open.add(cache);
-    return cache;
-  }
-
-  private TestCache cache(int slots, Map<String, Object> more) {
-    TestCache cache = new TestCache(LAYOUT, next, slots, more);
-    open.add(cache);
-    return cache;
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+    return cache(slots, Map.of("timeout_ms", (int) SHORT.toMillis()), clock);
   }
 
   private static void requireIdle(TestCache cache, int slotsInUse) {

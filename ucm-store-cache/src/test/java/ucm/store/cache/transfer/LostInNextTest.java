@@ -2,12 +2,8 @@ package ucm.store.cache.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,6 +15,7 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -30,37 +27,28 @@ import ucm.testkit.fault.MemoryStore;
  * in the pool: a dump that is flushed without failure brings them back with all their shards.
  */
 @Timeout(120)
-final class LostInNextTest {
+final class LostInNextTest extends OverHeldNext {
 
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 3 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final BlockLayout THREE_SHARDS = BlockLayout.uniform(2048, 4096, 3 * 4096);
   private static final BlockIds IDS = BlockBytes.ids(1, 2);
   private static final BlockIds LOST = IDS.slice(0, 1);
   private static final int BLOCKS = 8;
 
   private final MemoryStore.Volume volume = new MemoryStore.Volume();
-  private final HeldNext held = new HeldNext();
-  private final List<TestCache> open = new ArrayList<>();
-
-  @AfterEach
-  void closesAll() {
-    held.letGo();
-    open.forEach(TestCache::close);
-  }
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aLoadThatFindsAShardCorruptDoesNotKeepTheOthersFromBeingDumped(boolean shared)
       throws InterruptedException {
-    TestCache cache = cache(held, shared, Map.of());
-    Task load = cache.store.load(memory(LOST).transfer());
-    HeldNext.Held read = held.nextLoad();
+    TestCache cache = cache(next, shared, Map.of());
+    Task load = cache.store.load(cache.memory(LOST).transfer());
+    HeldNext.Held read = next.nextLoad();
     read.serve(0);
     read.end(1, ShardOutcome.CORRUPT, new StoreException("wrong checksum"));
     read.serve(2);
     assertThat(load.await(PATIENCE).failedCount()).isEqualTo(1);
-    cache.store.dump(memory(LOST).fill().transfer()).await(PATIENCE).requireOk();
-    HeldNext.Held write = held.nextDump();
+    cache.dump(LOST);
+    HeldNext.Held write = next.nextDump();
     assertThat(write.transfer.shardCount()).isEqualTo(3);
     write.takeAll();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
@@ -73,7 +61,7 @@ final class LostInNextTest {
   void blockOfWhichAShardWasLoaded(boolean shared) throws InterruptedException {
     fillVolume();
     TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
-    TransferMemory one = TransferMemory.ofShards(LAYOUT, Placement.SCATTERED, LOST, 0, 1);
+    TransferMemory one = TransferMemory.ofShards(THREE_SHARDS, Placement.SCATTERED, LOST, 0, 1);
     cache.store.load(one.transfer()).await(PATIENCE).requireOk();
     requireDumpBringsItBack(cache);
   }
@@ -83,7 +71,7 @@ final class LostInNextTest {
   void blockThatWasLoadedWhole(boolean shared) throws InterruptedException {
     fillVolume();
     TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
-    requireLoads(cache.store, IDS);
+    cache.requireLoads(IDS);
     requireDumpBringsItBack(cache);
   }
 
@@ -104,7 +92,7 @@ final class LostInNextTest {
     volume.remove(LOST, 0);
     assertThat(cache.store.lookup(IDS).stream()).containsExactly(1);
     requireDumpBringsItBack(cache);
-    requireLoads(cache.store, IDS);
+    cache.requireLoads(IDS);
   }
 
   @ParameterizedTest
@@ -112,9 +100,9 @@ final class LostInNextTest {
   void blockThatIsDumpedLayerByLayer(boolean shared) throws InterruptedException {
     TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     for (int round = 0; round < 2; round++) {
-      for (int shard = 0; shard < LAYOUT.shardCount(); shard++) {
+      for (int shard = 0; shard < THREE_SHARDS.shardCount(); shard++) {
         TransferMemory layer =
-            TransferMemory.ofShards(LAYOUT, Placement.PACKED, LOST, 0, shard).fill();
+            TransferMemory.ofShards(THREE_SHARDS, Placement.PACKED, LOST, 0, shard).fill();
         cache.store.dump(layer.transfer()).await(PATIENCE).requireOk();
         assertThat(cache.store.lookup(LOST).get(0)).isEqualTo(shard == 2);
       }
@@ -129,7 +117,7 @@ final class LostInNextTest {
     TestCache first = cache(new MemoryStore(volume), true, Map.of());
     TestCache second = cache(new MemoryStore(volume), true, Map.of());
     dump(first, IDS);
-    requireLoads(second.store, IDS);
+    second.requireLoads(IDS);
     requireDumpBringsItBack(second);
     requireDumpBringsItBack(first);
   }
@@ -137,7 +125,6 @@ final class LostInNextTest {
   private void fillVolume() throws InterruptedException {
     TestCache cache = cache(new MemoryStore(volume), false, Map.of());
     dump(cache, IDS);
-    open.remove(cache);
     cache.close();
   }
 
@@ -149,36 +136,24 @@ final class LostInNextTest {
   }
 
   private static void dump(TestCache cache, BlockIds ids) throws InterruptedException {
-    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    cache.dump(ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
   }
 
   private void requireInNext(BlockIds ids) throws InterruptedException {
     TestCache fresh = cache(new MemoryStore(volume), false, Map.of());
     assertThat(fresh.store.durable(ids).cardinality()).isEqualTo(ids.size());
-    requireLoads(fresh.store, ids);
+    fresh.requireLoads(ids);
   }
 
-  private static void requireLoads(Store store, BlockIds ids) throws InterruptedException {
-    TransferMemory memory = memory(ids);
-    store.load(memory.transfer()).await(PATIENCE).requireOk();
-    memory.check();
-  }
-
-  private TestCache cache(Store next, boolean shared, Map<String, Object> more) {
-    long slots = (long) BLOCKS * LAYOUT.shardCount();
+  private TestCache cache(Store above, boolean shared, Map<String, Object> more) {
+    long slots = (long) BLOCKS * THREE_SHARDS.shardCount();
     Map<String, Object> settings = new TreeMap<>(more);
     if (shared) {
-      settings.putAll(TestCache.shared("lost", LAYOUT, BLOCKS));
+      settings.putAll(TestCache.shared("lost", THREE_SHARDS, BLOCKS));
     } else {
-      settings.put("cache_buffer_capacity_gb", TestCache.gib(LAYOUT, slots));
+      settings.put("cache_buffer_capacity_gb", TestCache.gib(THREE_SHARDS, slots));
     }
-    TestCache cache = new TestCache(LAYOUT, next, 0, settings);
-    open.add(cache);
-    return cache;
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+    return cache(THREE_SHARDS, above, 0, settings);
   }
 }

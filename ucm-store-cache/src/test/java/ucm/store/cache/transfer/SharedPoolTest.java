@@ -10,31 +10,24 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
-import ucm.testkit.TransferMemory.Placement;
 
 /** What stores of one process that share a pool owe one another. */
 @Timeout(120)
-final class SharedPoolTest {
-
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
-
-  private final List<TestCache> open = new ArrayList<>();
+final class SharedPoolTest extends OverHeldNext {
   private final List<HeldNext> nextStages = new ArrayList<>();
 
   @AfterEach
-  void closesAll() {
+  void letsGo() {
     nextStages.forEach(HeldNext::letGo);
-    open.forEach(TestCache::close);
   }
 
   @Test
@@ -55,9 +48,7 @@ final class SharedPoolTest {
     two.check();
     assertThat(nextStages.get(1).loads).isEmpty();
     // And once it is there, it is a hit for all.
-    TransferMemory again = memory(ids);
-    second.store.load(again.transfer()).await(PATIENCE).requireOk();
-    again.check();
+    second.requireLoads(ids);
     assertThat(second.metrics.count("cache_hit_shards")).isEqualTo(4);
     first.awaitUnreferenced();
   }
@@ -98,8 +89,8 @@ final class SharedPoolTest {
     TestCache first = store(4);
     TestCache second = store(4);
     BlockIds ids = BlockBytes.ids(1, 2);
-    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    first.dump(ids);
+    second.dump(ids);
     assertThat(second.metrics.count("cache_dump_bytes")).isZero();
     assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
     nextStages.get(0).nextDump().endAll(ShardOutcome.FAILED, new StoreException("broken"));
@@ -118,8 +109,8 @@ final class SharedPoolTest {
     TestCache first = store(4);
     TestCache second = store(4);
     BlockIds ids = BlockBytes.ids(1, 1);
-    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    first.dump(ids);
+    second.dump(ids);
     nextStages.get(0).nextDump().takeAll();
     nextStages.get(0).onFlush = () -> new FlushResult(0, ids, 1, null);
     assertThat(second.store.flush(PATIENCE).failedBlocks()).isEqualTo(ids);
@@ -133,13 +124,11 @@ final class SharedPoolTest {
     TestCache first = store(4);
     TestCache second = store(4);
     BlockIds ids = BlockBytes.ids(1, 2);
-    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    first.dump(ids);
     nextStages.get(0).nextDump().takeAll();
     first.close();
     assertThat(second.store.lookup(ids).cardinality()).isEqualTo(2);
-    TransferMemory memory = memory(ids);
-    second.store.load(memory.transfer()).await(PATIENCE).requireOk();
-    memory.check();
+    second.requireLoads(ids);
     assertThat(second.opened().memory.region().segment().scope().isAlive()).isTrue();
     second.close();
     assertThat(second.opened().memory.region().segment().scope().isAlive()).isFalse();
@@ -151,7 +140,7 @@ final class SharedPoolTest {
     TestCache first = store(4);
     TestCache second = store(5);
     BlockIds ids = BlockBytes.ids(1, 1);
-    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    first.dump(ids);
     assertThat(second.store.lookup(ids).isEmpty()).isTrue();
   }
 
@@ -169,12 +158,6 @@ final class SharedPoolTest {
   private TestCache store(int blocks) {
     HeldNext next = new HeldNext();
     nextStages.add(next);
-    TestCache cache = new TestCache(LAYOUT, next, 0, TestCache.shared("peer", LAYOUT, blocks));
-    open.add(cache);
-    return cache;
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+    return cache(LAYOUT, next, 0, TestCache.shared("peer", LAYOUT, blocks));
   }
 }
