@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,7 +19,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
@@ -203,40 +201,6 @@ class PipelineTest {
   }
 
   @Test
-  void operationsGoToTheHead() throws InterruptedException {
-    try (Pipeline pipeline = open("A|B");
-        Arena arena = Arena.ofShared()) {
-      journal.clear();
-      BlockIds ids = BlockIds.of(1, 2);
-      Transfer transfer =
-          Transfer.packed(BlockLayout.uniform(8, 8, 8))
-              .shard(1, 2, 0)
-              .piece(MemoryRegion.host(arena.allocate(8)), 0)
-              .build();
-      assertThat(pipeline.lookup(ids).cardinality()).isOne();
-      assertThat(pipeline.lookupPrefix(ids)).isZero();
-      pipeline.prefetch(ids);
-      pipeline.notePrompt(ids);
-      assertThat(pipeline.load(transfer).id()).isOne();
-      assertThat(pipeline.dump(transfer).id()).isEqualTo(2);
-      assertThat(pipeline.flush(Duration.ZERO).ok()).isTrue();
-      assertThat(pipeline.durable(ids).isEmpty()).isTrue();
-      assertThat(pipeline.offerMemory(8)).isNull();
-      assertThat(journal)
-          .containsExactly(
-              "A.lookup",
-              "A.lookupPrefix",
-              "A.prefetch",
-              "A.notePrompt",
-              "A.load",
-              "A.dump",
-              "A.flush",
-              "A.durable",
-              "A.offerMemory");
-    }
-  }
-
-  @Test
   void eachStageCountsInItsOwnPlace() {
     Map<String, StoreMetrics> given = new HashMap<>();
     Function<String, StoreMetrics> metrics =
@@ -282,19 +246,6 @@ class PipelineTest {
       assertThat(journal).contains("B.backend=Outer", "A.backend=B");
       assertThat(stage("A").context().metrics()).isSameAs(metrics);
     }
-  }
-
-  @Test
-  void isClosedOnceAndSaysSoToWhoeverUsesItAfterwards() {
-    Pipeline pipeline = open("A|B");
-    pipeline.close();
-    pipeline.close();
-    assertThat(journal)
-        .filteredOn(step -> step.endsWith("close"))
-        .containsExactly("A.close", "B.close");
-    assertThatThrownBy(() -> pipeline.lookup(BlockIds.empty()))
-        .isInstanceOf(StoreClosedException.class)
-        .hasMessage("Store Pipeline A|B is closed");
   }
 
   @ParameterizedTest
@@ -357,16 +308,6 @@ class PipelineTest {
     assertThat(failure).hasMessage("Pipeline A|B|C did not close cleanly: no close today");
     assertThat(failure.getCause().getSuppressed()).hasSize(1);
     assertThat(journal).endsWith("A.close", "B.close", "C.close");
-  }
-
-  @Test
-  void refusesTheWrongOrder() {
-    stage("A");
-    try (Pipeline pipeline = Pipeline.of(PipelineSpec.parse("A"), catalog())) {
-      assertThatThrownBy(() -> pipeline.open(StoreContext.of(null)))
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessage("Store Pipeline A is NEW: open is allowed only when CONFIGURED");
-    }
   }
 
   @Test

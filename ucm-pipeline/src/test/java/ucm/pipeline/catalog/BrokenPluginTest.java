@@ -73,12 +73,7 @@ class BrokenPluginTest extends PluginTest {
     Path library = jars.classes(Map.of("module-info.java", "module acme.library { }"));
     Path classes =
         jars.classes(
-            Map.of(
-                "module-info.java",
-                "module acme.needy { requires ucm.api; requires acme.library;"
-                    + " provides ucm.api.Store with acme.needy.Needy; }",
-                "Needy.java",
-                PluginJars.storeClass("acme.needy", "Needy", "Needy")),
+            PluginJars.store("acme.needy", "Needy", "Needy", "requires acme.library;", ""),
             library);
     jars.jar(plugins.resolve("needy.jar"), classes);
     assertThat(onlyProblem())
@@ -135,13 +130,7 @@ class BrokenPluginTest extends PluginTest {
 
   @Test
   void aStoreWithoutAPublicConstructorIsAProblem() throws IOException {
-    Path classes =
-        jars.classes(
-            Map.of(
-                "module-info.java",
-                "module acme.shy { requires ucm.api; provides ucm.api.Store with acme.shy.Shy; }",
-                "Shy.java",
-                PluginJars.storeClass("acme.shy", "Shy", "Shy")));
+    Path classes = jars.classes(PluginJars.store("acme.shy", "Shy", "Shy"));
     Path other =
         jars.plainClasses(
             Map.of(

@@ -46,15 +46,27 @@ public final class PluginJars {
 
   /** The sources of a module with one store. */
   public static Map<String, String> store(String module, String className, String storeName) {
+    return store(module, className, storeName, "", "");
+  }
+
+  /** The same with more in the module's declaration and in the class. */
+  static Map<String, String> store(
+      String module, String className, String storeName, String directives, String extraBody) {
     return Map.of(
         "module-info.java",
-        "module %s { requires ucm.api; provides ucm.api.Store with %s.%s; }"
-            .formatted(module, module, className),
+        "module %s { requires ucm.api; %s provides ucm.api.Store with %s.%s; }"
+            .formatted(module, directives, module, className),
         className + ".java",
-        storeClass(module, className, storeName));
+        storeClass(module, className, storeName, extraBody));
   }
 
   public static String storeClass(String packageName, String className, String storeName) {
+    return storeClass(packageName, className, storeName, "");
+  }
+
+  /** The same with more in the class. */
+  public static String storeClass(
+      String packageName, String className, String storeName, String extraBody) {
     return """
     package %s;
     import ucm.api.*;
@@ -62,16 +74,10 @@ public final class PluginJars {
     @StoreName("%s")
     public final class %s implements Store {
     %s
+    %s
     }
     """
-        .formatted(packageName, storeName, className, STORE_BODY);
-  }
-
-  /** The same with other text in the class body. */
-  public static String storeClass(
-      String packageName, String className, String storeName, String extraBody) {
-    return storeClass(packageName, className, storeName)
-        .replace("implements Store {\n", "implements Store {\n" + extraBody + "\n");
+        .formatted(packageName, storeName, className, extraBody, STORE_BODY);
   }
 
   /** Compiles one module. */

@@ -13,36 +13,43 @@ import ucm.api.Store;
 /** Which version of a library a plugin sees. */
 class PluginLibraryTest extends PluginTest {
 
+  /** A library with a class that tells a text. */
+  private Path library(String jar, String module, String text, String version) throws IOException {
+    return jars.jar(
+        plugins.resolve(jar),
+        jars.classes(
+            Map.of(
+                "module-info.java",
+                "module %1$s { exports %1$s; }".formatted(module),
+                "Told.java",
+                told(module, text))),
+        version);
+  }
+
+  private static String told(String packageName, String text) {
+    return "package %s; public class Told { public static String get() { return \"%s\"; } }"
+        .formatted(packageName, text);
+  }
+
+  /** A store that requires a module, and that names itself by an expression. */
+  private void store(String jar, String name, String required, String tells, Path library)
+      throws IOException {
+    Map<String, String> sources =
+        PluginJars.store(
+            "acme.store",
+            "TheStore",
+            name,
+            "requires " + required + ";",
+            "public String toString() { return " + tells + "; }");
+    jars.jar(plugins.resolve(jar), jars.classes(sources, library), "2");
+  }
+
   @Test
   void eachPluginSeesItsOwnVersionOfALibrary() throws IOException {
     for (String version : List.of("1", "2")) {
-      Path library =
-          jars.jar(
-              plugins.resolve("v" + version + "/library.jar"),
-              jars.classes(
-                  Map.of(
-                      "module-info.java",
-                      "module acme.library { exports acme.library; }",
-                      "Version.java",
-                      "package acme.library; public class Version {"
-                          + " public static String get() { return \""
-                          + version
-                          + "\"; } }")),
-              version);
-      Path store =
-          jars.classes(
-              Map.of(
-                  "module-info.java",
-                  "module acme.store { requires ucm.api; requires acme.library;"
-                      + " provides ucm.api.Store with acme.store.VersionedStore; }",
-                  "VersionedStore.java",
-                  PluginJars.storeClass(
-                      "acme.store",
-                      "VersionedStore",
-                      "V" + version,
-                      "public String toString() { return acme.library.Version.get(); }")),
-              library);
-      jars.jar(plugins.resolve("v" + version + "/store.jar"), store, version);
+      String folder = "v" + version;
+      Path library = library(folder + "/library.jar", "acme.library", version, version);
+      store(folder + "/s.jar", "V" + version, "acme.library", "acme.library.Told.get()", library);
     }
     StoreCatalog catalog = find();
     assertThat(catalog.problems()).isEmpty();
@@ -54,30 +61,8 @@ class PluginLibraryTest extends PluginTest {
   /** The parent has a module of this name too (it is loaded with the tests). */
   @Test
   void aPluginSeesItsOwnVersionOfALibraryThatTheParentHas() throws IOException {
-    Path library =
-        jars.jar(
-            plugins.resolve("log/slf4j.jar"),
-            jars.classes(
-                Map.of(
-                    "module-info.java",
-                    "module org.slf4j { exports org.slf4j; }",
-                    "LoggerFactory.java",
-                    "package org.slf4j; public class LoggerFactory {"
-                        + " public static String mine() { return \"private\"; } }")));
-    Path store =
-        jars.classes(
-            Map.of(
-                "module-info.java",
-                "module acme.store { requires ucm.api; requires org.slf4j;"
-                    + " provides ucm.api.Store with acme.store.LoggingStore; }",
-                "LoggingStore.java",
-                PluginJars.storeClass(
-                    "acme.store",
-                    "LoggingStore",
-                    "Logging",
-                    "public String toString() { return org.slf4j.LoggerFactory.mine(); }")),
-            library);
-    jars.jar(plugins.resolve("log/store.jar"), store);
+    Path library = library("log/slf4j.jar", "org.slf4j", "private", "1");
+    store("log/store.jar", "Logging", "org.slf4j", "org.slf4j.Told.get()", library);
     assertThat(find().create("Logging")).hasToString("private");
   }
 
@@ -90,21 +75,8 @@ class PluginLibraryTest extends PluginTest {
                 .findModule("org.slf4j")
                 .flatMap(module -> module.reference().location())
                 .orElseThrow());
-    Path store =
-        jars.classes(
-            Map.of(
-                "module-info.java",
-                "module acme.store { requires ucm.api; requires org.slf4j;"
-                    + " provides ucm.api.Store with acme.store.LoggingStore; }",
-                "LoggingStore.java",
-                PluginJars.storeClass(
-                    "acme.store",
-                    "LoggingStore",
-                    "Logging",
-                    "public String toString() {"
-                        + " return org.slf4j.Logger.class.getModule().toString(); }")),
-            slf4j);
-    jars.jar(plugins.resolve("log.jar"), store);
+    String tells = "org.slf4j.Logger.class.getModule().toString()";
+    store("log.jar", "Logging", "org.slf4j", tells, slf4j);
     assertThat(find().create("Logging")).hasToString("module org.slf4j");
   }
 
@@ -125,28 +97,9 @@ class PluginLibraryTest extends PluginTest {
 
   @Test
   void aLibraryOfAPluginMayBeAPlainJar() throws IOException {
-    Path library =
-        jars.jar(
-            plugins.resolve("mix/plainlib.jar"),
-            jars.plainClasses(
-                Map.of(
-                    "Plain.java",
-                    "package acme.plainlib; public class Plain {"
-                        + " public static String get() { return \"plain\"; } }")));
-    Path store =
-        jars.classes(
-            Map.of(
-                "module-info.java",
-                "module acme.store { requires ucm.api; requires plainlib;"
-                    + " provides ucm.api.Store with acme.store.MixedStore; }",
-                "MixedStore.java",
-                PluginJars.storeClass(
-                    "acme.store",
-                    "MixedStore",
-                    "Mixed",
-                    "public String toString() { return acme.plainlib.Plain.get(); }")),
-            library);
-    jars.jar(plugins.resolve("mix/store.jar"), store);
+    Path classes = jars.plainClasses(Map.of("Told.java", told("acme.plainlib", "plain")));
+    Path library = jars.jar(plugins.resolve("mix/plainlib.jar"), classes);
+    store("mix/store.jar", "Mixed", "plainlib", "acme.plainlib.Told.get()", library);
     assertThat(find().problems()).isEmpty();
     assertThat(find().create("Mixed")).hasToString("plain");
   }

@@ -53,26 +53,14 @@ class StartedProgramTest {
   }
 
   @Test
-  void findsStoresAmongItsModules() throws Exception {
-    String modules = path(modules()) + File.pathSeparator + tape;
-    List<String> lines =
-        run("-p", modules, "--add-modules", "ucm.pipeline,acme.tape", "-cp", tests().toString());
-    assertThat(lines)
-        .containsExactly(
-            "modules of UCM",
-            "StoreEntry[name=Tape, module=acme.tape, version=1.2.3, location=%s, problems=[]]"
-                .formatted(tape),
-            "Tape");
-  }
-
-  @Test
-  void aBuiltInStoreKeepsItsNameFromAPlugin() throws Exception {
+  void findsStoresAmongItsModulesWhichKeepTheirNamesFromPlugins() throws Exception {
     Path plugin = Files.copy(tape, plugins.resolve("tape.jar"));
     String modules = path(modules()) + File.pathSeparator + tape;
     List<String> lines =
         run("-p", modules, "--add-modules", "ucm.pipeline,acme.tape", "-cp", tests().toString());
     assertThat(lines)
         .contains(
+            "modules of UCM",
             "StoreEntry[name=Tape, module=acme.tape, version=1.2.3, location=%s, problems=[]]"
                 .formatted(tape),
             plugin

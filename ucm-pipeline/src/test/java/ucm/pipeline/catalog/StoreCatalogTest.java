@@ -1,6 +1,5 @@
 package ucm.pipeline.catalog;
 
-import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -13,7 +12,6 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 import ucm.api.Store;
-import ucm.api.StoreException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.config.UcmConfig;
 
@@ -32,33 +30,6 @@ class StoreCatalogTest extends PluginTest {
     assertThat(store.name()).isEqualTo("Tape");
     assertThat(catalog.create("Tape")).isNotSameAs(store);
     assertThat(store.getClass().getModule().getLayer()).isNotSameAs(ModuleLayer.boot());
-  }
-
-  @Test
-  void listsWithoutCreatingAnything() throws IOException {
-    plugin(
-        "bomb.jar",
-        Map.ofEntries(
-            entry(
-                "module-info.java",
-                "module acme.bomb { requires ucm.api; provides ucm.api.Store with acme.bomb.Bomb;"
-                    + " }"),
-            entry(
-                "Bomb.java",
-                PluginJars.storeClass(
-                    "acme.bomb",
-                    "Bomb",
-                    "Bomb",
-                    "static { System.setProperty(\"acme.bomb\", \"gone off\"); }\n"
-                        + "public Bomb() { throw new IllegalStateException(\"boom\"); }"))));
-    StoreCatalog catalog = find();
-    assertThat(names(catalog)).containsExactly("Bomb");
-    assertThat(System.getProperty("acme.bomb")).isNull();
-    assertThatThrownBy(() -> catalog.create("Bomb"))
-        .isInstanceOf(StoreException.class)
-        .hasMessageStartingWith("the store Bomb in " + plugins)
-        .hasMessageContaining("cannot be created: java.lang.IllegalStateException: boom");
-    assertThat(catalog.configKeys()).containsEntry("Bomb", List.of());
   }
 
   @Test

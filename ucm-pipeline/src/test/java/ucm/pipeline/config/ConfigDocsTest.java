@@ -14,15 +14,6 @@ class ConfigDocsTest {
   private final StoreCatalog catalog = RecordingStore.catalog(new ArrayList<>());
 
   @Test
-  void theSameCatalogueGivesTheSamePage() {
-    String page = ConfigDocs.markdown(catalog);
-    assertThat(page)
-        .isEqualTo(ConfigDocs.markdown(RecordingStore.catalog(new ArrayList<>())))
-        .endsWith("|\n")
-        .doesNotContain("\n\n\n");
-  }
-
-  @Test
   void everyDeclaredKeyHasALine() {
     String page = ConfigDocs.markdown(catalog);
     List<ConfigKey<?>> keys = new ArrayList<>(ConnectorSettings.TOP_LEVEL);

@@ -18,7 +18,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.pipeline.RecordingStore;
 import ucm.pipeline.catalog.StoreCatalog;
-import ucm.pipeline.config.YamlNode.YamlList;
 import ucm.pipeline.config.YamlNode.YamlMap;
 import ucm.pipeline.config.YamlNode.YamlScalar;
 
@@ -67,16 +66,6 @@ class UcmYamlTest {
           .isInstanceOf(ConfigException.class)
           .hasMessageContaining("a configuration is a map of keys and values");
     }
-  }
-
-  @Test
-  void aBillionLaughsAreRefusedAtTheFirst() {
-    StringBuilder laughs = new StringBuilder("a0: &a0 [lol]\n");
-    for (int i = 1; i < 30; i++) {
-      laughs.append("a%d: &a%d [*a%d, *a%d, *a%d]\n".formatted(i, i, i - 1, i - 1, i - 1));
-    }
-    assertThatThrownBy(() -> UcmConfig.parse("f", laughs.toString()))
-        .hasMessageStartingWith("f:2:10: error: found the alias *a0");
   }
 
   @Test
@@ -164,18 +153,6 @@ class UcmYamlTest {
       }
     }
     assertThat(read).isBetween(1, 2_999);
-  }
-
-  @Test
-  void everyKeyAndValueKnowsItsPlace() {
-    YamlMap map = UcmYaml.read("f", "# head\nfirst: 1\nsecond:\n    third: [x,  y]\n");
-    assertThat(map.entries().get(0).at()).hasToString("f:2:1");
-    assertThat(map.entries().get(0).value().at()).hasToString("f:2:8");
-    YamlMap second = (YamlMap) map.entries().get(1).value();
-    assertThat(second.entries().getFirst().at()).hasToString("f:4:5");
-    YamlList third = (YamlList) second.entries().getFirst().value();
-    assertThat(third.at()).hasToString("f:4:12");
-    assertThat(third.items().get(1).at()).hasToString("f:4:17");
   }
 
   @Test

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static ucm.pipeline.connector.TestEngines.BLOCK_TOKENS;
 import static ucm.pipeline.connector.TestEngines.blocks;
 import static ucm.pipeline.connector.TestEngines.gqa;
-import static ucm.pipeline.connector.TestEngines.mla;
 import static ucm.pipeline.connector.TestEngines.setup;
 import static ucm.pipeline.connector.TestEngines.tokens;
 
@@ -28,8 +27,6 @@ import ucm.pipeline.connector.statistics.TraceOptions;
 import ucm.pipeline.hash.BlockHasher;
 import ucm.pipeline.hash.PromptVariant;
 import ucm.testkit.RecordingMetrics;
-import ucm.testkit.fault.Fault;
-import ucm.testkit.fault.FaultyStore;
 import ucm.testkit.fault.MemoryStore;
 
 class SchedulerConnectorTest {
@@ -216,17 +213,6 @@ class SchedulerConnectorTest {
   }
 
   @Test
-  void withMlaOnePartIsEnough() throws InterruptedException {
-    EngineSpec spec = mla(2);
-    int[] prompt = tokens(0, 9);
-    store(spec, BlockHasher.of("model", 2, "torch.bfloat16").hash(prompt, BLOCK_TOKENS));
-    assertThat(volume.size()).as("rank 0 dumps for all").isEqualTo(2);
-    try (SchedulerConnector scheduler = scheduler(spec)) {
-      assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(8);
-    }
-  }
-
-  @Test
   void hitRatioCapsAllHitsOnBlockBoundaries() throws InterruptedException {
     int[] prompt = tokens(0, 40);
     store(gqa(1), ids(prompt));
@@ -267,18 +253,6 @@ class SchedulerConnectorTest {
     }
     try (SchedulerConnector scheduler = scheduler(gqa(1), "load_tokens_threshold", 7)) {
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(8);
-    }
-  }
-
-  @Test
-  void variantsOfAPromptShareNothing() throws InterruptedException {
-    int[] prompt = tokens(0, 9);
-    store(gqa(1), ids(prompt));
-    try (SchedulerConnector scheduler = scheduler(gqa(1))) {
-      PromptRequest plain = PromptRequest.of("a", prompt, 1);
-      PromptRequest lora = new PromptRequest("a", prompt, 9, 1, PromptVariant.lora("x"));
-      assertThat(scheduler.matchedTokens(plain, 0)).isEqualTo(8);
-      assertThat(scheduler.matchedTokens(lora, 0)).isZero();
     }
   }
 
@@ -335,18 +309,6 @@ class SchedulerConnectorTest {
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isZero();
       assertThat(scheduler.matchedTokens(PromptRequest.of("b", prompt, 1), 0)).isZero();
       assertThat(metrics.count("connector_faults")).isEqualTo(2);
-    }
-  }
-
-  @Test
-  void missesOfTheStoreAreMissesOfThePrompt() throws InterruptedException {
-    int[] prompt = tokens(0, 9);
-    store(gqa(1), ids(prompt));
-    FaultyStore faulty =
-        new FaultyStore(new MemoryStore(volume), 1).at(1, Fault.Call.LOOKUP, Fault.MISS);
-    try (SchedulerConnector scheduler = setup(gqa(1)).scheduler(TestEngines.open(faulty, gqa(1)))) {
-      assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isZero();
-      assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(8);
     }
   }
 

@@ -96,19 +96,6 @@ class TraceRecorderTest {
   }
 
   @Test
-  void aNameIsHeldUntilItIsGivenBack() throws IOException {
-    Path home = Files.createDirectories(folder.resolve("log"));
-    try (WriterName first = WriterName.take(home, "a");
-        WriterName second = WriterName.take(home, "a")) {
-      assertThat(first).hasToString("a");
-      assertThat(second).hasToString("a-2");
-    }
-    try (WriterName again = WriterName.take(home, "a")) {
-      assertThat(again).hasToString("a");
-    }
-  }
-
-  @Test
   void writesForTheOwnerAloneAndFollowsNoLink() throws IOException {
     try (TraceRecorder recorder = recorder(options(200, 3))) {
       for (int i = 0; i < 5; i++) {
