@@ -42,34 +42,6 @@ class ExactCurveTest {
   }
 
   @Test
-  void growsWithTheCapacityAndEndsAtTheIdeal() {
-    for (int seed = 0; seed < 400; seed++) {
-      TraceAnalysis analysis = Analyses.analyze(RandomTraces.conversations(seed, 60));
-      TraceSummary summary = analysis.summary();
-      assertThat(analysis.exact()).isTrue();
-      for (TouchOrder order : TouchOrder.values()) {
-        LruCurve curve = analysis.lru(order);
-        assertThat(curve.sampleRate()).isEqualTo(1);
-        long hits = 0;
-        int steps = 0;
-        for (long capacity = 1; capacity <= summary.uniqueBlocks(); capacity++) {
-          long here = curve.at(capacity).hitBlocks();
-          assertThat(here).isGreaterThanOrEqualTo(hits);
-          steps += here > hits ? 1 : 0;
-          hits = here;
-        }
-        assertThat(curve.stepCount()).isEqualTo(steps);
-        assertThat(curve.at(LruCurve.UNBOUNDED))
-            .isEqualTo(
-                new CacheHits(
-                    LruCurve.UNBOUNDED, summary.idealHitBlocks(), summary.idealHitTokens()));
-        assertThat(curve.at(summary.uniqueBlocks()).hitBlocks())
-            .isEqualTo(summary.idealHitBlocks());
-      }
-    }
-  }
-
-  @Test
   void findsTheSmallestCapacityForSomeHitsAndAKneeThatPays() {
     for (int seed = 0; seed < 400; seed++) {
       LruCurve curve =

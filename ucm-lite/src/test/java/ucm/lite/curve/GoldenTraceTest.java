@@ -4,43 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.lite.policy.SimulatedPolicy;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
-import ucm.lite.trace.GoldenTrace;
 import ucm.lite.trace.TraceReadReport;
 import ucm.lite.trace.TraceReader;
 
-/** Exact integers: those of the project's small trace, and of the conversation trace beside it. */
+/** Exact integers: those of the conversation trace beside the project. */
 public class GoldenTraceTest {
-  @TempDir Path directory;
-
-  @Test
-  void holdsTheGoldenNumbersOfTheSmallTrace() throws IOException, InterruptedException {
-    Path trace = Files.write(directory.resolve(GoldenTrace.TRACE), resource(GoldenTrace.TRACE));
-    Path golden = Files.write(directory.resolve(GoldenTrace.GOLDEN), resource(GoldenTrace.GOLDEN));
-
-    TraceAnalysis analysis = checkGolden(trace, golden);
-
-    assertThat(analysis.summary().requests()).isEqualTo(250);
-    assertThat(analysis.summary().idealHitBlocks()).isPositive();
-  }
-
-  @Test
-  void keepsTheSmallTraceAndItsNumbersAsTheNaiveSimulationMakesThem() throws IOException {
-    assertThat(new String(resource(GoldenTrace.TRACE), StandardCharsets.UTF_8).lines())
-        .containsExactlyElementsOf(GoldenTrace.traceLines());
-    assertThat(new String(resource(GoldenTrace.GOLDEN), StandardCharsets.UTF_8).lines())
-        .containsExactlyElementsOf(GoldenTrace.goldenLines());
-  }
-
   @Test
   void holdsTheGoldenNumbersOfTheConversationTrace() throws IOException, InterruptedException {
     Path trace = conversationTrace();
@@ -108,12 +83,5 @@ public class GoldenTraceTest {
         Files.isRegularFile(trace),
         "the conversation trace is not beside the project (shared/data)");
     return trace;
-  }
-
-  private static byte[] resource(String name) throws IOException {
-    try (InputStream in = GoldenTrace.class.getResourceAsStream(name)) {
-      assertThat(in).as(name).isNotNull();
-      return in.readAllBytes();
-    }
   }
 }

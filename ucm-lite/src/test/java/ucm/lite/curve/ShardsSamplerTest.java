@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Random;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 import ucm.lite.record.TouchOrder;
@@ -78,32 +77,6 @@ class ShardsSamplerTest {
     assertThat(bounded.summary().idealTokenHitRate())
         .isBetween(
             whole.summary().idealTokenHitRate() - 0.02, whole.summary().idealTokenHitRate() + 0.02);
-  }
-
-  /** Why blocks are sampled: a sample of as many whole requests says less. */
-  @Test
-  void errsLessThanASampleOfRequests() {
-    double requests = 0;
-    double blocks = 0;
-    LruCurve exact = Analyses.analyze(TRACE).lru(TouchOrder.ROOT_LAST);
-    TraceSummary summary = Analyses.analyze(TRACE).summary();
-    for (int seed = 0; seed < 5; seed++) {
-      List<TraceRequest> renamed = renamed(seed);
-      LruCurve byBlock =
-          Analyses.analyze(renamed, AnalysisOptions.DEFAULT.sampledOnly(Sampling.fixedRate(0.1)))
-              .lru(TouchOrder.ROOT_LAST);
-      Random random = new Random(seed);
-      List<TraceRequest> kept = TRACE.stream().filter(_ -> random.nextInt(10) == 0).toList();
-      TraceAnalysis byRequest = Analyses.analyze(kept);
-      for (int percent = 1; percent <= 100; percent++) {
-        long capacity = percent * summary.uniqueBlocks() / 100;
-        double truth = summary.tokenHitRate(exact.hitTokens(capacity));
-        blocks += Math.abs(summary.tokenHitRate(byBlock.hitTokens(capacity)) - truth);
-        long hits = byRequest.lru(TouchOrder.ROOT_LAST).hitTokens(capacity / 10);
-        requests += Math.abs(byRequest.summary().tokenHitRate(hits) - truth);
-      }
-    }
-    assertThat(blocks).isLessThan(requests / 2);
   }
 
   @Test

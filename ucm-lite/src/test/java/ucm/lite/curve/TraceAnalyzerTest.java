@@ -29,19 +29,6 @@ class TraceAnalyzerTest {
   }
 
   @Test
-  void derivesMeansAndRates() {
-    TraceSummary summary = new TraceSummary(4, 1000, 100, 16, 64, 40, 16, 250, 1000, 4600);
-
-    assertThat(summary.meanInputTokens()).isEqualTo(250);
-    assertThat(summary.meanOutputTokens()).isEqualTo(25);
-    assertThat(summary.idealBlockHitRate()).isEqualTo(0.25);
-    assertThat(summary.idealTokenHitRate()).isEqualTo(0.25);
-    assertThat(summary.tokenHitRate(100)).isEqualTo(0.1);
-    assertThat(summary.blockHitRate(32)).isEqualTo(0.5);
-    assertThat(summary.timeSpanMillis()).isEqualTo(3600);
-  }
-
-  @Test
   void isAllZeroWithoutRequests() {
     TraceAnalysis analysis = new TraceAnalyzer().finish();
 

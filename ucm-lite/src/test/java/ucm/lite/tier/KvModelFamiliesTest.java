@@ -158,6 +158,7 @@ class KvModelFamiliesTest {
           'layer_types': ['mamba', 'mamba']               | no layer that keeps keys and values
           'num_key_value_heads_per_layer': [4, 2]         | different caches (num_key_value_heads_per_layer)
           'v_head_dim': 32                                | values of another size than keys (v_head_dim)
+          'num_kv_heads': [2, 1]                          | has a list as num_kv_heads
           'num_attention_heads': 7                        | has no head_dim
           'num_hidden_layers': null                       | no positive num_hidden_layers
           'hidden_size': 0                                | no positive hidden_size

@@ -3,7 +3,7 @@ package ucm.lite.trace;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import ucm.lite.policy.NaivePolicies;
+import ucm.lite.policy.NaiveS3Fifo;
 
 /** The most prefix hits of any sequence of decisions, by trying every set that may be kept. */
 public final class ExhaustiveSearch {
@@ -13,7 +13,7 @@ public final class ExhaustiveSearch {
   public static long mostHits(List<TraceRequest> trace, int capacity) {
     Map<Integer, Long> best = new HashMap<>(Map.of(0, 0L));
     for (TraceRequest request : trace) {
-      List<Integer> blocks = NaivePolicies.blocks(request);
+      List<Integer> blocks = NaiveS3Fifo.blocks(request);
       int asked = 0;
       for (int block : blocks) {
         asked |= 1 << block;
