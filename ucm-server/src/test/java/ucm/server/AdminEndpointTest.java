@@ -102,22 +102,15 @@ final class AdminEndpointTest {
 
   /** Compares a text with the schema of a body. */
   private static void check(JsonNode described, String text) {
-    assertThat(problems(described, text)).isEmpty();
-  }
-
-  private static String problems(JsonNode described, String text) {
     JsonNode schema = described.path("content").path("application/json").path("schema");
     assertThat(schema.isObject()).isTrue();
     ObjectNode whole = schema.deepCopy().asObject();
     whole.set("components", API.path("components"));
-    return String.join(
-        "; ",
-        SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
-            .getSchema(whole.toString(), InputFormat.JSON)
-            .validate(text, InputFormat.JSON)
-            .stream()
-            .map(Object::toString)
-            .toList());
+    assertThat(
+            SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
+                .getSchema(whole.toString(), InputFormat.JSON)
+                .validate(text, InputFormat.JSON))
+        .isEmpty();
   }
 
   @Test
@@ -187,16 +180,6 @@ final class AdminEndpointTest {
     assertThat(ask(400, "POST", "reload", body.toString()).path("error").asString())
         .contains("hit_ratio");
     ask(400, "POST", "reload", "{}");
-  }
-
-  @Test
-  void theCheckFindsWhatTheFileDoesNotSay() {
-    JsonNode status =
-        API.path("paths").path("/log-level").path("get").path("responses").path("200");
-    assertThat(problems(status, "{\"before\": \"info\", \"log_level\": \"info\"}")).isEmpty();
-    assertThat(problems(status, "{\"before\": \"info\"}")).contains("log_level");
-    assertThat(problems(status, "{\"before\": \"info\", \"log_level\": \"info\", \"more\": 1}"))
-        .contains("more");
   }
 
   @Test

@@ -26,7 +26,6 @@ import ucm.api.CommonKeys;
 import ucm.platform.memory.SharedFile;
 import ucm.server.TestClient.Found;
 import ucm.server.TestClient.Planned;
-import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.MessageType;
@@ -287,28 +286,6 @@ final class ServeTest {
       Found found = engine.scheduler.lookup(1, 0, tokens);
       assertThat(found.tokens()).isEqualTo(5 * BLOCK);
       engine.check(tokens, 0, found);
-    }
-  }
-
-  @Test
-  void afterAResetNothingOfBeforeIsFound() throws Exception {
-    try (TestEngine engine = engine(1)) {
-      int[] tokens = prompt(5 * BLOCK + 3);
-      engine.compute(1, tokens);
-      Frame _ = engine.scheduler.ask(engine.scheduler.begin(MessageType.RESET), MessageType.DONE);
-      assertThat(engine.scheduler.lookup(2, 0, tokens).tokens()).isZero();
-    }
-  }
-
-  @Test
-  void enginesOfOneConfigurationShareAPipeline() throws Exception {
-    try (TestEngine one = engine(1);
-        TestEngine other = new TestEngine(daemon, "other", 1, false)) {
-      int[] tokens = prompt(5 * BLOCK + 3);
-      one.compute(1, tokens);
-      Found found = other.scheduler.lookup(1, 0, tokens);
-      assertThat(found.tokens()).isEqualTo(5 * BLOCK);
-      other.check(tokens, 0, found);
     }
   }
 

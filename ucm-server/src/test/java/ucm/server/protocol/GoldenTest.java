@@ -16,8 +16,6 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.KvGroups;
 import ucm.pipeline.connector.engine.KvLayout;
@@ -58,55 +56,6 @@ final class GoldenTest {
     byte[] made = new byte[bytes.remaining()];
     bytes.get(made);
     assertThat(HexFormat.of().formatHex(made)).isEqualTo(HexFormat.of().formatHex(golden(name)));
-  }
-
-  @ParameterizedTest
-  @CsvSource({
-    "hello, 1, 1",
-    "open_scheduler, 4, 2",
-    "open_worker, 6, 2",
-    "open_worker_device, 6, 2",
-    "lookup, 8, 3",
-    "plan, 10, 4",
-    "plan_unanswered, 10, 0",
-    "loaded, 12, 0",
-    "saved, 13, 0",
-    "errors_seen, 14, 0",
-    "reset, 15, 5",
-    "status, 17, 6",
-    "ping, 19, 7",
-    "copy, 20, 8",
-    "open_named, 22, 2",
-    "exists, 23, 9",
-    "lease, 25, 10",
-    "reserve, 27, 11",
-    "commit, 29, 12",
-    "configuration, 30, 13",
-    "identify, 32, 0",
-    "find, 33, 10",
-    "open_region, 35, 11",
-    "store_chunks, 37, 12",
-    "load_chunks, 38, 13",
-    "reload, 64, 14",
-    "drain, 65, 15",
-    "clear, 66, 16",
-    "log_level, 67, 17",
-    "stop, 68, 18",
-    "groups, 40, 8",
-    "stage, 41, 7"
-  })
-  void headersOfAClient(String name, int type, int sequence) throws Exception {
-    assertThat(read(name).type()).isEqualTo(type);
-    assertThat(read(name).sequence()).isEqualTo(sequence);
-  }
-
-  @Test
-  void noFileIsLeftOut() throws IOException {
-    try (Stream<Path> files = Files.list(FOLDER)) {
-      assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(48)
-          .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
-    }
   }
 
   @Test
@@ -163,22 +112,6 @@ final class GoldenTest {
     FrameReader onHost = new FrameReader(read("open_worker").body());
     EngineFields.read(onHost);
     assertThat(WorkerFields.read(onHost, StageMessage.ONLY, GroupsMessage.NONE).device()).isNull();
-  }
-
-  @Test
-  void aLookUp() throws Exception {
-    LookupMessage message = new FrameReader(read("lookup").body()).record(LookupMessage.class);
-    assertThat(message.handle()).isEqualTo(7);
-    assertThat(message.requestId()).isEqualTo("cmpl-é");
-    assertThat(message.computedTokens()).isEqualTo(128);
-    assertThat(message.promptTokens()).isEqualTo(300);
-    assertThat(message.maxOutputTokens()).isEqualTo(16);
-    assertThat(message.variants()).containsExactly("lora:a", "salt:c");
-    assertThat(message.inputs()).containsExactly(new LookupMessage.PlacedInput("image", 3, 259));
-    assertThat(message.variant())
-        .isEqualTo(new PromptVariant("a", List.of(new PromptVariant.Input("image", 3, 259)), "c"));
-    assertThat(message.firstIndex()).isEqualTo(2);
-    assertThat(message.tokens()).containsExactly(0, 151_643, Integer.MAX_VALUE);
   }
 
   @Test
@@ -243,22 +176,6 @@ final class GoldenTest {
   }
 
   @Test
-  void aPlan() throws Exception {
-    PlanMessage message = new FrameReader(read("plan").body()).record(PlanMessage.class);
-    assertThat(message.step()).isEqualTo(9);
-    assertThat(message.taken())
-        .containsExactly(new PlanMessage.Taken((1L << 40) + 1, 2), new PlanMessage.Taken(5, 0));
-    assertThat(message.forgotten()).containsExactly(6, 8);
-    assertThat(message.scheduled())
-        .containsExactly(
-            new PlanMessage.Scheduled(7, 128, 172), new PlanMessage.Scheduled(11, 0, 64));
-    assertThat(message.generated()).hasSize(1);
-    assertThat(message.generated().getFirst().handle()).isEqualTo(7);
-    assertThat(message.generated().getFirst().firstIndex()).isEqualTo(299);
-    assertThat(message.generated().getFirst().tokens()).containsExactly(151_643);
-  }
-
-  @Test
   void aCopy() throws Exception {
     CopyMessage message = CopyMessage.read(new FrameReader(read("copy").body()));
     assertThat(message.save()).isTrue();
@@ -307,37 +224,6 @@ final class GoldenTest {
 
   @Test
   void whatTheDaemonSends() throws Exception {
-    FoundMessage found = new FrameReader(read("found").body()).record(FoundMessage.class);
-    assertThat(found.handle()).isEqualTo(7);
-    assertThat(found.tokens()).isEqualTo(255);
-    assertThat(found.hold()).isEqualTo((1L << 40) + 1);
-    assertThat(found.generation()).isEqualTo(0xFEDCBA98);
-    assertThat(found.slots()).containsExactly(4, 1023);
-    assertThat(found.promptBlocks()).isEqualTo(3);
-    assertThat(found.foundBlocks()).isEqualTo(2);
-    assertThat(found.parts())
-        .containsExactly(new FoundMessage.Part(0, 1), new FoundMessage.Part(2, 1));
-    PlannedMessage planned = new FrameReader(read("planned").body()).record(PlannedMessage.class);
-    assertThat(planned.generation()).isEqualTo(0xFEDCBA98);
-    assertThat(planned.saves()).hasSize(2);
-    assertThat(planned.saves().getFirst().handle()).isEqualTo(7);
-    assertThat(planned.saves().getFirst().save()).isEqualTo(1L << 33);
-    assertThat(planned.saves().getFirst().firstBlock()).isEqualTo(2);
-    assertThat(planned.saves().getFirst().slots()).containsExactly(5, PlannedMessage.NO_SLOT);
-    assertThat(planned.saves().getLast().slots()).containsExactly(6);
-    assertThat(planned.groups()).containsExactly(0, 1);
-    assertThat(new FrameReader(read("opened_worker").body()).record(OpenedWorkerMessage.class))
-        .isEqualTo(
-            new OpenedWorkerMessage(
-                0xFEDCBA98,
-                "/dev/shm/ucm-serve-0-0-1",
-                (1L << 32) + 4096,
-                1L << 40,
-                1024,
-                1 << 22,
-                false,
-                "no GPU",
-                2));
     written("copied", new FrameWriter(MessageType.COPIED, 8).string("lost"));
     written(
         "refused",
@@ -346,7 +232,7 @@ final class GoldenTest {
             .string("rank 4 of 4"));
   }
 
-  /** What one side reads, the other has written. */
+  /** What one side reads, the other has written; {@link ucm.server.ServeTest} knows what it means. */
   @Test
   void whatIsReadIsWrittenAgain() throws Exception {
     again("hello", body -> HelloMessage.read(body)::write);
