@@ -139,11 +139,4 @@ final class BlockIdsTest {
         .isNotEqualTo(A);
     assertThat(BlockIds.empty()).isEqualTo(ids.slice(1, 1)).isEqualTo(BlockIds.ofHex(List.of()));
   }
-
-  @Test
-  void printsItsEndsOnly() {
-    assertThat(BlockIds.empty()).hasToString("BlockIds[]");
-    assertThat(BlockIds.ofHex(A)).hasToString("BlockIds[" + A + "]");
-    assertThat(BlockIds.ofHex(A, B, C)).hasToString("BlockIds[" + A + " .. " + C + ", 3 in all]");
-  }
 }

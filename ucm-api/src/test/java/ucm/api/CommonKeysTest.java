@@ -8,7 +8,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.FieldSource;
-import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
 
@@ -118,12 +117,5 @@ final class CommonKeysTest {
     assertThat(CommonKeys.STORAGE_BACKENDS.required()).isTrue();
     assertThat(CommonKeys.SHARD_SIZE.defaultText()).isEqualTo("block_size");
     assertThat(CommonKeys.TENSOR_SIZE.defaultText()).isEqualTo("shard_size");
-  }
-
-  @Test
-  void listsTheKeysOfTheLayout() {
-    assertThat(CommonKeys.LAYOUT_KEYS)
-        .extracting(ConfigKey::name)
-        .containsExactlyInAnyOrder("tensor_size", "tensor_size_list", "shard_size", "block_size");
   }
 }

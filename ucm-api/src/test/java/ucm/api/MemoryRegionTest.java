@@ -54,10 +54,4 @@ final class MemoryRegionTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("-8 bytes");
   }
-
-  @Test
-  void isComparedByIdentity() {
-    MemoryRegion region = MemoryRegion.device(0, 0, 8);
-    assertThat(region).isNotEqualTo(MemoryRegion.device(0, 0, 8));
-  }
 }

@@ -42,22 +42,6 @@ final class StoreTest {
         .containsExactly(3, 0, 0);
   }
 
-  @Test
-  void saysWhenEverythingIsFlushed() {
-    assertThat(FlushResult.clean().ok()).isTrue();
-    assertThat(new FlushResult(1, BlockIds.empty(), 0, null).ok()).isFalse();
-    assertThat(new FlushResult(0, BlockIds.of(1, 2), 1, null).ok()).isFalse();
-  }
-
-  @Test
-  void namesTheQueueItsBoundAndTheKey() {
-    assertThat(new QueueFullException("Posix tasks", 8192, "waiting_queue_depth"))
-        .isInstanceOf(StoreException.class)
-        .hasMessage(
-            "the queue of Posix tasks is full (8192 waiting): try again later, or raise"
-                + " waiting_queue_depth");
-  }
-
   @StoreName("Named-1")
   private static final class Named extends Nameless {}
 

@@ -52,13 +52,6 @@ final class TransferResultTest {
         .hasCause(cause);
   }
 
-  @Test
-  void givesFreshSets() {
-    TransferResult result = result(null, ShardOutcome.REFUSED, OK, OK, OK, OK, OK);
-    result.failedShards().clear();
-    assertThat(result.failedShards()).hasToString("{0}");
-  }
-
   private static TransferResult result(Throwable cause, ShardOutcome... outcomes) {
     MemoryRegion memory = MemoryRegion.device(0, 0, 1);
     Transfer.Builder builder = Transfer.packed(LAYOUT);

@@ -73,17 +73,6 @@ class BadInputTest {
   }
 
   @Test
-  void saysThatAConfigIsMissingOrNoText() throws IOException {
-    CommandRun.Ended missing = CommandRun.run("config", "check", folder.resolve("none.yaml"));
-    assertThat(missing.exitCode()).isEqualTo(2);
-    assertThat(missing.all()).contains("none.yaml").doesNotContain("Exception");
-    Path binary = Files.write(folder.resolve("binary.yaml"), new byte[] {0, 1, 2, (byte) 0xFF});
-    CommandRun.Ended junk = CommandRun.run("config", "check", binary);
-    assertThat(junk.exitCode()).isEqualTo(2);
-    assertThat(junk.all()).contains("binary.yaml").doesNotContain("Exception");
-  }
-
-  @Test
   void everyBadTraceSaysWhatIsWrong() throws IOException {
     String good =
         "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [1, 2]}\n";

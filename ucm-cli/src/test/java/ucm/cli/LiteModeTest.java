@@ -3,9 +3,6 @@ package ucm.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,7 +10,6 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.slf4j.LoggerFactory;
 import tools.jackson.databind.JsonNode;
 import ucm.api.StoreException;
 import ucm.pipeline.Pipeline;
@@ -149,30 +145,6 @@ class LiteModeTest {
     JsonNode one =
         run("lite", "run", trace, "--json", "--requests", 1, "--config", demanding("")).path(0);
     assertThat(one.path("requests").asInt()).isEqualTo(1);
-  }
-
-  @Test
-  void liteRunLogsWhatAnEngineInLiteModeWould() throws IOException {
-    Logger logger = (Logger) LoggerFactory.getLogger("ucm");
-    ListAppender<ILoggingEvent> lines = new ListAppender<>();
-    lines.start();
-    logger.addAppender(lines);
-    try {
-      run("lite", "run", trace, "--json", "--config", demanding(""));
-    } finally {
-      logger.detachAppender(lines);
-    }
-    assertThat(lines.list)
-        .extracting(ILoggingEvent::getFormattedMessage)
-        .contains(
-            "request_id: trace-1, total_blocks_num: 4, hit hbm: 0, hit external: 0, total tokens:"
-                + " 2048",
-            "request_id: trace-2, total_blocks_num: 4, hit hbm: 0, hit external: 4, total tokens:"
-                + " 2048",
-            "req external hit rate: 1.00, total external hit rate: 0.50",
-            "request_id: trace-3, total_blocks_num: 4, hit hbm: 0, hit external: 4, total tokens:"
-                + " 2048",
-            "req external hit rate: 1.00, total external hit rate: 0.67");
   }
 
   @Test

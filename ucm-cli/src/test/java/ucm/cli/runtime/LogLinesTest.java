@@ -4,11 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
-import com.sun.management.ThreadMXBean;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -166,25 +163,5 @@ class LogLinesTest {
 
   private ConnectorSetup setup(EngineSpec spec, Map<String, Object> top) {
     return ConnectorSetup.of(config().withTopLevel(top, "test"), StoreCatalog.find(), spec);
-  }
-
-  @Test
-  void aLevelThatIsOffCostsNothing() {
-    LoggerContext context = LogSetupTest.context();
-    LogSetup.configure(context, Map.of("UC_LOGGER_LEVEL", "info"));
-    Logger off = context.getLogger("ucm.store.file");
-    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    long before = 0;
-    long after = 0;
-    // The first rounds are interpreted; the last one is what counts.
-    for (int round = 0; round < 5; round++) {
-      before = threads.getCurrentThreadAllocatedBytes();
-      for (int i = 0; i < 100_000; i++) {
-        off.debug("{} finished, cost {}ms.", folder, this);
-      }
-      after = threads.getCurrentThreadAllocatedBytes();
-    }
-    context.stop();
-    assertThat(after - before).as("bytes for 100,000 lines").isLessThan(1_000);
   }
 }
