@@ -439,7 +439,10 @@ public final class Collector implements AutoCloseable {
     if (holdsLease) {
       remember(volumes.all());
     }
-    lockOrder.forEach(volume -> volume.collecting.stop());
-    volumes.forEach(lockOrder, volume -> volume.collecting.release());
+    for (Volume volume : lockOrder) {
+      volume.collecting.stop();
+      // Where it is down as well: no other process would get the lock until this one ends.
+      volume.execute("release", volume.collecting::release);
+    }
   }
 }
