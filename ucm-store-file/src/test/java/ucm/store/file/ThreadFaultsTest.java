@@ -2,12 +2,10 @@ package ucm.store.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.BlockIds;
@@ -18,6 +16,7 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
@@ -27,23 +26,23 @@ import ucm.testkit.fault.FaultyClock;
 
 /** A thread that runs out of memory closes its store; a shard that does so fails. */
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-final class ThreadFaultsTest {
+final class ThreadFaultsTest extends InOneDirectory {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
 
   private static final int ROOM = 4;
   private static final String IO = "ucm-local-io-";
 
-  @TempDir private Path directory;
-
   private final BlockIds ids = BlockBytes.ids(1, 2);
+
+  ThreadFaultsTest() {
+    super(LAYOUT);
+  }
 
   @Test
   void theThreadOfTheDeadlinesClosesTheStoreAndEndsWhatWaits() throws Exception {
-    FaultyFiles files = new FaultyFiles();
     CountDownLatch expired = new CountDownLatch(1);
-    try (TestStores stores = new TestStores(directory, LAYOUT);
-        FaultyFiles.Hang reading = files.hold(Call.OPEN_READ, IO)) {
+    try (FaultyFiles.Hang reading = files.hold(Call.OPEN_READ, IO)) {
       stores.dumpByAnother(Map.of(), ids);
       LocalFileStore store =
           stores.open(
@@ -72,14 +71,11 @@ final class ThreadFaultsTest {
 
   @Test
   void aThreadThatRemovesFilesClosesTheStore() throws Exception {
-    FaultyFiles files = new FaultyFiles();
     files.breakOn("ucm-local-cleanup-", call -> true);
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(files, System::nanoTime, Map.of("timeout_ms", 50));
-      // Its other shards never come, and it is given up.
-      var _ = stores.dumpShard(store, ids, 0).ok();
-      awaitClosed(store);
-    }
+    LocalFileStore store = stores.open(files, Map.of("timeout_ms", 50));
+    // Its other shards never come, and it is given up.
+    var _ = stores.dumpShard(store, ids, 0).ok();
+    awaitClosed(store);
   }
 
   /** In one go and shard by shard; as often as there is room for blocks, so that a leak of room shows. */
@@ -91,12 +87,10 @@ final class ThreadFaultsTest {
   void aDumpThatBreaksLeavesNoFileNoDescriptorAndNoReservation(Call breaks, boolean inShards)
       throws Exception {
     BlockIds some = BlockBytes.ids(2, ROOM);
-    FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, SmallSpace.LAYOUT)) {
       LocalFileStore store =
           stores.open(
               files,
-              System::nanoTime,
               SmallSpace.capacity(
                   ROOM, Map.of("durability", "fdatasync", "local_gc_enable", false)));
       store.collector().awaitFirstRound();
@@ -119,16 +113,13 @@ final class ThreadFaultsTest {
 
   @Test
   void aShardFailsAndTheStoreGoesOn() throws Exception {
-    FaultyFiles files = new FaultyFiles();
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.dumpByAnother(Map.of(), ids);
-      LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
-      files.breakOn(IO, call -> true);
-      TransferResult result = stores.load(store, ids);
-      assertThat(result.outcome(0)).isEqualTo(ShardOutcome.FAILED);
-      files.before(call -> {});
-      assertThat(stores.load(store, ids).ok()).isTrue();
-    }
+    stores.dumpByAnother(Map.of(), ids);
+    LocalFileStore store = stores.open(files);
+    files.breakOn(IO, call -> true);
+    TransferResult result = stores.load(store, ids);
+    assertThat(result.outcome(0)).isEqualTo(ShardOutcome.FAILED);
+    files.before(call -> {});
+    assertThat(stores.load(store, ids).ok()).isTrue();
   }
 
   private void awaitClosed(LocalFileStore store) {

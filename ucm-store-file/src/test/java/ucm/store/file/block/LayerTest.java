@@ -10,51 +10,40 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
 import ucm.platform.libc.Errno;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
-import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.Waiting;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
 
 /** Blocks that are loaded layer by layer, and their files that stay open meanwhile. */
-final class LayerTest {
+final class LayerTest extends InOneDirectory {
 
   private static final int SHARDS = 8;
   private static final int SHARD_SIZE = 4096;
   private static final BlockLayout LAYOUT =
       BlockLayout.uniform(1024, SHARD_SIZE, (long) SHARDS * SHARD_SIZE);
 
-  @TempDir private Path directory;
-  private final FaultyFiles files = new FaultyFiles();
-  private final ManualClock clock = new ManualClock();
-  private TestStores stores;
   private LocalFileStore store;
+
+  LayerTest() {
+    super(LAYOUT);
+  }
 
   @BeforeEach
   void dumpsByAnotherStore() throws Exception {
-    stores = new TestStores(directory, LAYOUT);
     // One worker, so that it is done with one task when the next one ends; and no breaker, which
     // two failures would trip.
     store =
         stores.open(
             files, clock, Map.of("local_data_trans_concurrency", 1, "store_health.enabled", false));
-  }
-
-  @AfterEach
-  void closesAllFiles() throws Exception {
-    stores.close();
-    assertThat(stores.openFiles()).isEmpty();
   }
 
   private BlockIds dumped(int seed, int count) throws InterruptedException {
@@ -182,7 +171,7 @@ final class LayerTest {
   @Test
   void loadsLayersOfAFileWithoutFooter() throws Exception {
     store.close();
-    store = stores.open(files, System::nanoTime, Map.of("accept_unverified", true));
+    store = stores.open(files, Map.of("accept_unverified", true));
     BlockIds ids = dumped(11, 1);
     try (FileChannel file = FileChannel.open(stores.file(ids, 0), StandardOpenOption.WRITE)) {
       file.truncate(LAYOUT.blockSize());

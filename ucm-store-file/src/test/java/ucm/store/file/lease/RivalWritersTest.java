@@ -2,7 +2,6 @@ package ucm.store.file.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -10,7 +9,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
@@ -18,10 +16,10 @@ import ucm.api.Task;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -30,19 +28,17 @@ import ucm.testkit.TransferMemory.Placement;
  * only some shards are there. The clock of the stores stands still, so that nothing is given up.
  */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
-final class RivalWritersTest {
+final class RivalWritersTest extends InOneDirectory {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-  @TempDir private Path directory;
-  private final ManualClock clock = new ManualClock();
-  private final FaultyFiles files = new FaultyFiles();
-  private TestStores stores;
+  RivalWritersTest() {
+    super(LAYOUT);
+  }
 
   /** Its scan has ended: it asks for sizes as well. */
   private LocalFileStore opened(Map<String, Object> settings) throws InterruptedException {
-    stores = new TestStores(directory, LAYOUT);
     LocalFileStore store = stores.open(files, clock, settings);
     store.awaitScan();
     return store;
@@ -53,7 +49,6 @@ final class RivalWritersTest {
     Waiting.until("files are removed", () -> stores.temps().isEmpty());
     assertThat(stores.metrics.count("local_dump_failed_blocks")).isZero();
     assertThat(stores.metrics.count("local_given_up_blocks")).isZero();
-    stores.close();
   }
 
   /** One shard is found to be there, and another one was found not to be. */

@@ -2,7 +2,6 @@ package ucm.store.file.lookup;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
@@ -14,48 +13,38 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
-import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.Waiting;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
 
 /** Look-ups on a file system that is fast, slow, or does not answer. */
 @Timeout(180)
-final class DiskLookupTest {
+final class DiskLookupTest extends InOneDirectory {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 512, 512);
   private static final String LOOKUP = "ucm-local-lookup-";
   private static final String SWEEP = "ucm-local-sweep-";
 
-  @TempDir private Path directory;
-
   private final BlockIds ids = BlockBytes.ids(80, 48);
   private final BlockIds absent = BlockBytes.ids(81, 1000);
-  private final FaultyFiles files = new FaultyFiles();
   private final FaultyFiles.Hang hang = new FaultyFiles.Hang();
-  private final ManualClock clock = new ManualClock();
   private final ConcurrentLinkedQueue<String> askers = new ConcurrentLinkedQueue<>();
-  private TestStores stores;
+
+  DiskLookupTest() {
+    super(LAYOUT);
+  }
 
   @BeforeEach
   void dumpsBlocks() throws Exception {
-    stores = new TestStores(directory, LAYOUT);
     stores.dump(stores.open(), ids).requireOk();
-  }
-
-  @AfterEach
-  void closes() {
-    stores.close();
   }
 
   /** Without an index, so that everything is asked of the disk. */

@@ -14,10 +14,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
@@ -29,42 +26,31 @@ import ucm.platform.libc.FileException;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.SmallSpace;
-import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.Folder;
 import ucm.testkit.BlockBytes;
 
 /** What a store knows without asking the disk, and how it learns that this is no longer so. */
-final class KnownBlocksTest {
+final class KnownBlocksTest extends InOneDirectory {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
   private static final Map<String, Object> EXCLUSIVE = Map.of("lookup_mode", "exclusive");
 
   private static final long FILE_BYTES = Folder.inUnits(new BlockFooter(LAYOUT).fileSize());
 
-  @TempDir private Path directory;
-
   private final BlockIds ids = BlockBytes.ids(70, 40);
   private final BlockIds unknown = BlockBytes.ids(71, 40);
-  private final FaultyFiles files = new FaultyFiles();
-  private TestStores stores;
 
-  @BeforeEach
-  void makeStores() {
-    stores = new TestStores(directory, LAYOUT);
-  }
-
-  @AfterEach
-  void leavesNoDescriptor() throws Exception {
-    stores.close();
-    assertThat(stores.openFiles()).isEmpty();
+  KnownBlocksTest() {
+    super(LAYOUT);
   }
 
   /** Its sweep has ended: it asks for sizes as well, of the leases of writers. */
   private LocalFileStore open(Map<String, Object> more) throws InterruptedException {
-    LocalFileStore store = stores.open(files, System::nanoTime, more);
+    LocalFileStore store = stores.open(files, more);
     store.awaitSweep();
     return store;
   }

@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
@@ -22,6 +21,7 @@ import ucm.api.TransferResult;
 import ucm.platform.libc.Errno;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.volume.FreeSpace;
@@ -30,11 +30,13 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /** The account of used bytes, the capacity and the floor. */
-final class SpaceLimitTest {
+final class SpaceLimitTest extends InOneDirectory {
 
   private static final Map<String, Object> NO_GC = Map.of("local_gc_enable", false);
 
-  @TempDir private Path directory;
+  SpaceLimitTest() {
+    super(LAYOUT);
+  }
 
   @Test
   void countsTheBytesOfAllDirectoriesAlsoAfterARestart() throws Exception {
@@ -44,17 +46,16 @@ final class SpaceLimitTest {
             Map.of(
                 "storage_backends", List.of(directory + "/a", directory + "/b", directory + "/c")));
     BlockIds ids = BlockBytes.ids(1, 60);
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(settings);
-      stores.dump(store, ids).requireOk();
-      assertThat(stores.metrics.gauge("local_used_bytes"))
-          .as("without a scan")
-          .isEqualTo(60.0 * FILE)
-          .isEqualTo((double) SmallSpace.bytes(directory));
-      assertThat(stores.metrics.gauge("local_capacity_bytes")).isEqualTo(1000.0 * FILE);
-      store.collector().makeRound();
-      assertThat(stores.metrics.gauge("local_used_bytes")).as("counted").isEqualTo(60.0 * FILE);
-    }
+    LocalFileStore store = stores.open(settings);
+    stores.dump(store, ids).requireOk();
+    assertThat(stores.metrics.gauge("local_used_bytes"))
+        .as("without a scan")
+        .isEqualTo(60.0 * FILE)
+        .isEqualTo((double) SmallSpace.bytes(directory));
+    assertThat(stores.metrics.gauge("local_capacity_bytes")).isEqualTo(1000.0 * FILE);
+    store.collector().makeRound();
+    assertThat(stores.metrics.gauge("local_used_bytes")).as("counted").isEqualTo(60.0 * FILE);
+    store.close();
     for (String name : List.of("a", "b", "c")) {
       assertThat(SmallSpace.blocks(directory.resolve(name))).hasSizeGreaterThan(5);
     }
@@ -65,12 +66,10 @@ final class SpaceLimitTest {
     Files.write(gone.resolveSibling("0".repeat(32)), new byte[8192]);
     Files.write(gone.resolveSibling("1".repeat(32)), new byte[5000]);
     Files.write(gone.resolveSibling("2".repeat(32) + ".tmp"), new byte[1]);
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.open(settings).collector().makeRound();
-      assertThat(stores.metrics.gauge("local_used_bytes"))
-          .isEqualTo(59.0 * FILE + 8192 + 8192 + 4096)
-          .isEqualTo((double) SmallSpace.bytes(directory));
-    }
+    stores.open(settings).collector().makeRound();
+    assertThat(stores.metrics.gauge("local_used_bytes"))
+        .isEqualTo(59.0 * FILE + 8192 + 8192 + 4096)
+        .isEqualTo((double) SmallSpace.bytes(directory));
   }
 
   @Test
@@ -98,59 +97,54 @@ final class SpaceLimitTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void refusesWhatWouldPassTheCapacityAndLeavesNothingOfIt(boolean whole) throws Exception {
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(capacity(10, NO_GC));
-      BlockIds ids = BlockBytes.ids(2, 16);
-      TransferResult result = whole ? dumpAll(stores, store, ids) : stores.dumpShard(store, ids, 0);
-      if (!whole) {
-        stores.dumpShard(store, kept(result, ids), 1).requireOk();
-      }
-      int shards = whole ? 2 : 1;
-      assertThat(result.okCount()).isEqualTo(10 * shards);
-      for (int i = 0; i < 16 * shards; i++) {
-        assertThat(result.outcome(i)).isIn(ShardOutcome.OK, ShardOutcome.REFUSED);
-      }
-      assertThat(result.cause())
-          .hasMessageContaining("local_capacity_gb")
-          .hasMessageContaining(" " + 10 * FILE + " ")
-          .hasMessageContaining("its " + FILE);
-      assertThat(stores.metrics.count("local_refused_blocks")).isEqualTo(6);
-      assertThat(SmallSpace.blocks(directory)).hasSize(10);
-      assertThat(SmallSpace.bytes(directory)).isEqualTo(10 * FILE);
-      assertThat(stores.temps()).isEmpty();
-      assertThat(store.lookup(ids).cardinality()).isEqualTo(10);
-      assertThat(store.flush(TestStores.PATIENCE).failedCount()).isEqualTo(6);
-      assertThat(stores.load(store, kept(result, ids)).ok()).isTrue();
+    LocalFileStore store = stores.open(capacity(10, NO_GC));
+    BlockIds ids = BlockBytes.ids(2, 16);
+    TransferResult result = whole ? dumpAll(store, ids) : stores.dumpShard(store, ids, 0);
+    if (!whole) {
+      stores.dumpShard(store, kept(result, ids), 1).requireOk();
     }
+    int shards = whole ? 2 : 1;
+    assertThat(result.okCount()).isEqualTo(10 * shards);
+    for (int i = 0; i < 16 * shards; i++) {
+      assertThat(result.outcome(i)).isIn(ShardOutcome.OK, ShardOutcome.REFUSED);
+    }
+    assertThat(result.cause())
+        .hasMessageContaining("local_capacity_gb")
+        .hasMessageContaining(" " + 10 * FILE + " ")
+        .hasMessageContaining("its " + FILE);
+    assertThat(stores.metrics.count("local_refused_blocks")).isEqualTo(6);
+    assertThat(SmallSpace.blocks(directory)).hasSize(10);
+    assertThat(SmallSpace.bytes(directory)).isEqualTo(10 * FILE);
+    assertThat(stores.temps()).isEmpty();
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(10);
+    assertThat(store.flush(TestStores.PATIENCE).failedCount()).isEqualTo(6);
+    assertThat(stores.load(store, kept(result, ids)).ok()).isTrue();
   }
 
   @Test
   void aRefusedBlockStaysRefusedUntilItIsDumpedAgainFromItsFirstLayer() throws Exception {
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(capacity(2, NO_GC));
-      BlockIds full = BlockBytes.ids(20, 2);
-      BlockIds late = BlockBytes.ids(21, 1);
-      stores.dump(store, full).requireOk();
-      assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
-      Files.delete(SmallSpace.file(directory, full, 0));
-      store.collector().makeRound();
-      assertThat(stores.dumpShard(store, late, 1).outcome(0))
-          .as("there is room now, but the first layer is missing")
-          .isEqualTo(ShardOutcome.REFUSED);
-      assertThat(stores.temps()).isEmpty();
-      FlushResult flushed = store.flush(TestStores.PATIENCE);
-      assertThat(flushed.failedCount()).isEqualTo(1);
-      assertThat(flushed.pendingBlocks()).isZero();
-      assertThat(stores.metrics.count("local_refused_blocks")).as("one block").isEqualTo(1);
-      stores.dumpShard(store, late, 0).requireOk();
-      stores.dumpShard(store, late, 1).requireOk();
-      assertThat(store.flush(TestStores.PATIENCE).ok()).isTrue();
-      assertThat(stores.load(store, late).ok()).isTrue();
-    }
+    LocalFileStore store = stores.open(capacity(2, NO_GC));
+    BlockIds full = BlockBytes.ids(20, 2);
+    BlockIds late = BlockBytes.ids(21, 1);
+    stores.dump(store, full).requireOk();
+    assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+    Files.delete(SmallSpace.file(directory, full, 0));
+    store.collector().makeRound();
+    assertThat(stores.dumpShard(store, late, 1).outcome(0))
+        .as("there is room now, but the first layer is missing")
+        .isEqualTo(ShardOutcome.REFUSED);
+    assertThat(stores.temps()).isEmpty();
+    FlushResult flushed = store.flush(TestStores.PATIENCE);
+    assertThat(flushed.failedCount()).isEqualTo(1);
+    assertThat(flushed.pendingBlocks()).isZero();
+    assertThat(stores.metrics.count("local_refused_blocks")).as("one block").isEqualTo(1);
+    stores.dumpShard(store, late, 0).requireOk();
+    stores.dumpShard(store, late, 1).requireOk();
+    assertThat(store.flush(TestStores.PATIENCE).ok()).isTrue();
+    assertThat(stores.load(store, late).ok()).isTrue();
   }
 
-  private static TransferResult dumpAll(TestStores stores, LocalFileStore store, BlockIds ids)
-      throws InterruptedException {
+  private TransferResult dumpAll(LocalFileStore store, BlockIds ids) throws InterruptedException {
     TransferMemory memory = TransferMemory.ofBlocks(stores.layout, Placement.SCATTERED, ids).fill();
     return TestStores.ended(store.dump(memory.transfer()));
   }
@@ -172,40 +166,34 @@ final class SpaceLimitTest {
 
   @Test
   void givesTheRoomOfAFailedDumpBack() throws Exception {
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      FaultyFiles files = new FaultyFiles();
-      LocalFileStore store = stores.open(files, System::nanoTime, capacity(2, NO_GC));
-      for (FaultyFiles.Call call :
-          List.of(
-              FaultyFiles.Call.CREATE,
-              FaultyFiles.Call.WRITE,
-              FaultyFiles.Call.CLOSE,
-              FaultyFiles.Call.RENAME)) {
-        store.collector().makeRound();
-        files.fail(call, files.count(call), Errno.EIO);
-        TransferResult result = dumpAll(stores, store, BlockBytes.ids(call.name().hashCode(), 1));
-        assertThat(result.outcome(0)).as("%s", call).isEqualTo(ShardOutcome.FAILED);
-        assertThat(stores.metrics.gauge("local_used_bytes")).as("%s", call).isZero();
-      }
-      stores.dump(store, BlockBytes.ids(9, 2)).requireOk();
-      assertThat(dumpAll(stores, store, BlockBytes.ids(10, 1)).outcome(0))
-          .isEqualTo(ShardOutcome.REFUSED);
+    LocalFileStore store = stores.open(files, capacity(2, NO_GC));
+    for (FaultyFiles.Call call :
+        List.of(
+            FaultyFiles.Call.CREATE,
+            FaultyFiles.Call.WRITE,
+            FaultyFiles.Call.CLOSE,
+            FaultyFiles.Call.RENAME)) {
+      store.collector().makeRound();
+      files.fail(call, files.count(call), Errno.EIO);
+      TransferResult result = dumpAll(store, BlockBytes.ids(call.name().hashCode(), 1));
+      assertThat(result.outcome(0)).as("%s", call).isEqualTo(ShardOutcome.FAILED);
+      assertThat(stores.metrics.gauge("local_used_bytes")).as("%s", call).isZero();
     }
+    stores.dump(store, BlockBytes.ids(9, 2)).requireOk();
+    assertThat(dumpAll(store, BlockBytes.ids(10, 1)).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
   }
 
   @Test
   void refusesWhatWouldLeaveLessThanTheFloorFree() throws Exception {
-    try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      // More than any disk has.
-      LocalFileStore store = stores.open(Map.of("local_min_free_gb", 1e9));
-      TransferResult result = dumpAll(stores, store, BlockBytes.ids(3, 3));
-      assertThat(result.outcome(5)).isEqualTo(ShardOutcome.REFUSED);
-      assertThat(result.cause())
-          .hasMessageContaining("local_min_free_gb")
-          .hasMessageContaining("bytes are free in " + directory);
-      assertThat(stores.metrics.count("local_refused_blocks")).isEqualTo(3);
-      assertThat(SmallSpace.bytes(directory)).isZero();
-    }
+    // More than any disk has.
+    LocalFileStore store = stores.open(Map.of("local_min_free_gb", 1e9));
+    TransferResult result = dumpAll(store, BlockBytes.ids(3, 3));
+    assertThat(result.outcome(5)).isEqualTo(ShardOutcome.REFUSED);
+    assertThat(result.cause())
+        .hasMessageContaining("local_min_free_gb")
+        .hasMessageContaining("bytes are free in " + directory);
+    assertThat(stores.metrics.count("local_refused_blocks")).isEqualTo(3);
+    assertThat(SmallSpace.bytes(directory)).isZero();
   }
 
   @Test

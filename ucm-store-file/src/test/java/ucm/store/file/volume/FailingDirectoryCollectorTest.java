@@ -13,7 +13,6 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
@@ -21,32 +20,32 @@ import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
 import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.store.file.format.BlockPaths;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
 
 /** Work in the background on two directories, of which one is ill. */
-final class FailingDirectoryCollectorTest {
+final class FailingDirectoryCollectorTest extends InOneDirectory {
 
   private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(3);
   private static final int BLOCKS = 48;
   private static final int FAILING = 0;
 
-  @TempDir private Path parent;
-
-  private final FaultyFiles files = new FaultyFiles();
-  private final ManualClock clock = new ManualClock();
   private final BlockIds ids = BlockBytes.ids(90, BLOCKS);
   private Path failing;
   private Path healthy;
 
+  FailingDirectoryCollectorTest() {
+    super(LAYOUT);
+  }
+
   @BeforeEach
   void makeDirectories() throws Exception {
-    failing = Files.createDirectory(parent.resolve("failing"));
-    healthy = Files.createDirectory(parent.resolve("healthy"));
+    failing = Files.createDirectory(directory.resolve("failing"));
+    healthy = Files.createDirectory(directory.resolve("healthy"));
   }
 
   private Map<String, Object> settings(int blocks) {
@@ -64,7 +63,7 @@ final class FailingDirectoryCollectorTest {
     Map<String, Object> settings = settings(100 * BLOCKS);
     settings.put("local_capacity_gb", 0);
     settings.remove("local_gc_trigger_threshold_ratio");
-    try (TestStores others = new TestStores(parent, LAYOUT)) {
+    try (TestStores others = new TestStores(directory, LAYOUT)) {
       others.dump(others.open(settings), ids).requireOk();
     }
     for (Path block : SmallSpace.blocks(failing)) {
@@ -74,7 +73,7 @@ final class FailingDirectoryCollectorTest {
   }
 
   /** A store that has done what it does when it opens. */
-  private LocalFileStore opened(TestStores stores, Map<String, Object> settings) throws Exception {
+  private LocalFileStore opened(Map<String, Object> settings) throws Exception {
     LocalFileStore store = stores.open(files, clock, settings);
     store.awaitScan();
     store.awaitSweep();
@@ -97,48 +96,44 @@ final class FailingDirectoryCollectorTest {
 
   @Test
   void leavesOutADirectoryThatIsDownAndComesBackToIt() throws Exception {
-    try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = opened(stores, settings(32));
-      goDown(store);
-      fill();
-      int there = blocks(failing);
-      // Whatever touched the directory now would never come back.
-      try (FaultyFiles.Hang _ = files.hang(failing, call -> true)) {
-        store.collector().makeRound();
-        assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
-        assertThat(blocks(failing)).isEqualTo(there);
-        files.heal(failing);
-        assertThat(store.volumes().get(FAILING).probe()).isTrue();
-        store.collector().makeRound();
-        assertThat(blocks(failing)).as("the coldest go first").isZero();
-        assertThat(blocks(healthy)).isEqualTo(8);
-        assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(8.0 * FILE);
-      }
+    LocalFileStore store = opened(settings(32));
+    goDown(store);
+    fill();
+    int there = blocks(failing);
+    // Whatever touched the directory now would never come back.
+    try (FaultyFiles.Hang _ = files.hang(failing, call -> true)) {
+      store.collector().makeRound();
+      assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
+      assertThat(blocks(failing)).isEqualTo(there);
+      files.heal(failing);
+      assertThat(store.volumes().get(FAILING).probe()).isTrue();
+      store.collector().makeRound();
+      assertThat(blocks(failing)).as("the coldest go first").isZero();
+      assertThat(blocks(healthy)).isEqualTo(8);
+      assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(8.0 * FILE);
     }
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"stat", "remove", "forEachName"})
   void collectsTheOtherDirectoryWhileOneHangsInTheMiddle(String call) throws Exception {
-    try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = opened(stores, settings(32));
-      try (FaultyFiles.Hang hang = files.hang(failing, call::equals)) {
-        fill();
-        Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
-        hang.awaitHeld(1);
-        clock.advance(CHECK_TIMEOUT);
-        assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
-        int stay = call.equals("remove") ? 0 : 8;
-        makeRoundsUntil(
-            store, () -> blocks(healthy) == stay || (call.equals("remove") && fewerThanBefore()));
-        assertThat(blocks(failing)).isGreaterThan(8);
-        hang.end();
-      }
-      files.heal(failing);
-      // Of both: the failing one's thread may be busy for some rounds more with what it was held
-      // in.
-      makeRoundsUntil(store, () -> blocks(failing) + blocks(healthy) <= 8);
+    LocalFileStore store = opened(settings(32));
+    try (FaultyFiles.Hang hang = files.hang(failing, call::equals)) {
+      fill();
+      Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
+      hang.awaitHeld(1);
+      clock.advance(CHECK_TIMEOUT);
+      assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
+      int stay = call.equals("remove") ? 0 : 8;
+      makeRoundsUntil(
+          store, () -> blocks(healthy) == stay || (call.equals("remove") && fewerThanBefore()));
+      assertThat(blocks(failing)).isGreaterThan(8);
+      hang.end();
     }
+    files.heal(failing);
+    // Of both: the failing one's thread may be busy for some rounds more with what it was held
+    // in.
+    makeRoundsUntil(store, () -> blocks(failing) + blocks(healthy) <= 8);
   }
 
   private boolean fewerThanBefore() throws Exception {
@@ -152,16 +147,14 @@ final class FailingDirectoryCollectorTest {
 
   @Test
   void doesNotWaitForADirectoryWhoseBreakerOpensMeanwhile() throws Exception {
-    try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = opened(stores, settings(32));
-      try (FaultyFiles.Hang hang = files.hang(failing, "stat"::equals)) {
-        fill();
-        Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
-        hang.awaitHeld(1);
-        goDown(store);
-        assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
-        makeRoundsUntil(store, () -> blocks(healthy) == 8);
-      }
+    LocalFileStore store = opened(settings(32));
+    try (FaultyFiles.Hang hang = files.hang(failing, "stat"::equals)) {
+      fill();
+      Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
+      hang.awaitHeld(1);
+      goDown(store);
+      assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
+      makeRoundsUntil(store, () -> blocks(healthy) == 8);
     }
   }
 
@@ -169,19 +162,17 @@ final class FailingDirectoryCollectorTest {
   void closesInTimeWhileTheCollectorIsHeld() throws Exception {
     Map<String, Object> settings = settings(32);
     settings.put("timeout_ms", 200);
-    try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = opened(stores, settings);
-      try (FaultyFiles.Hang hang = files.hang(failing, "stat"::equals)) {
-        fill();
-        Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
-        hang.awaitHeld(1);
-        Thread closing = Thread.ofPlatform().start(store::close);
-        assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
-        clock.advance(Duration.ofMillis(200));
-        assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
-      }
-      Waiting.until("all threads end", () -> Waiting.threads("ucm-local-").isEmpty());
+    LocalFileStore store = opened(settings);
+    try (FaultyFiles.Hang hang = files.hang(failing, "stat"::equals)) {
+      fill();
+      Thread round = Thread.ofPlatform().start(store.collector()::makeRound);
+      hang.awaitHeld(1);
+      Thread closing = Thread.ofPlatform().start(store::close);
+      assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
+      clock.advance(Duration.ofMillis(200));
+      assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
     }
+    Waiting.until("all threads end", () -> Waiting.threads("ucm-local-").isEmpty());
   }
 
   @Test
@@ -193,21 +184,19 @@ final class FailingDirectoryCollectorTest {
     files.fail(failing, Errno.EIO, call -> call.equals("list") || call.equals("forEachName"));
     Map<String, Object> settings = settings(100 * BLOCKS);
     settings.put("store_health.failure_threshold", 1);
-    try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = stores.open(files, clock, settings);
-      store.awaitScan();
-      store.awaitSweep();
-      assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
-      assertThat(stores.metrics.gauge("local_index_complete")).isZero();
-      assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(blocks(healthy));
-      assertThat(lease).exists();
-      files.heal(failing);
-      assertThat(store.volumes().get(FAILING).probe()).isTrue();
-      Waiting.until(
-          "the scan is made up for", () -> stores.metrics.gauge("local_index_complete") == 1);
-      assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
-      Waiting.until("the sweep is made up for", () -> Files.notExists(lease));
-    }
+    LocalFileStore store = stores.open(files, clock, settings);
+    store.awaitScan();
+    store.awaitSweep();
+    assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
+    assertThat(stores.metrics.gauge("local_index_complete")).isZero();
+    assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(blocks(healthy));
+    assertThat(lease).exists();
+    files.heal(failing);
+    assertThat(store.volumes().get(FAILING).probe()).isTrue();
+    Waiting.until(
+        "the scan is made up for", () -> stores.metrics.gauge("local_index_complete") == 1);
+    assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
+    Waiting.until("the sweep is made up for", () -> Files.notExists(lease));
   }
 
   private static void goDown(LocalFileStore store) {
