@@ -10,7 +10,6 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -21,8 +20,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -35,8 +32,8 @@ import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
 import ucm.api.Task;
-import ucm.store.cache.fixture.HeldNext;
 import ucm.store.cache.fixture.HeldNext.Held;
+import ucm.store.cache.fixture.OverHeldNext;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -44,27 +41,22 @@ import ucm.testkit.TransferMemory.Placement;
 
 /** Blocks that others read where they are keep their bytes until they are given back. */
 @Timeout(120)
-final class LendTest {
+final class LendTest extends OverHeldNext {
 
   private static final int SHARDS = 3;
   private static final long SHARD_BYTES = 4096;
-  private static final BlockLayout LAYOUT =
+  private static final BlockLayout THREE_SHARDS =
       BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARDS * SHARD_BYTES);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final BlockLayout ONE_SHARD =
+      BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
   private static final int BLOCKS = 8;
 
   private final Map<String, Object> settings =
       new HashMap<>(Map.of("cache_device", "host", "cache_buffer_lent", true));
-  private final List<TestCache> open = new ArrayList<>();
-
-  @AfterEach
-  void closesAll() {
-    open.forEach(TestCache::close);
-  }
 
   @Test
   void anotherMappingHasTheBytes() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = dump(cache, 1, 4);
     int[] lent = cache.store.lend(ids);
     assertThat(lent).hasSize(4);
@@ -79,7 +71,7 @@ final class LendTest {
 
   @Test
   void whatIsLentIsNotEvictedAndWhatIsGivenBackIs() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = dump(cache, 1, 4);
     int[] lent = cache.store.lend(ids);
     MemorySegment memory = mapped(cache);
@@ -98,7 +90,7 @@ final class LendTest {
 
   @Test
   void halfOfThePoolIsLeftToOthers() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = dump(cache, 1, BLOCKS);
     int[] lent = cache.store.lend(ids);
     assertThat(lent).hasSize(BLOCKS / 2);
@@ -109,7 +101,7 @@ final class LendTest {
 
   @Test
   void onlyTheFirstBlocksThatAreThereAreLent() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = dump(cache, 1, 3);
     cache.pool().drop(ids.high(1), ids.low(1));
     assertThat(cache.store.lend(ids)).hasSize(1);
@@ -118,7 +110,7 @@ final class LendTest {
 
   @Test
   void blocksThatAreDroppedStayForThoseWhoReadThem() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = dump(cache, 1, 4);
     int[] lent = cache.store.lend(ids);
     cache.store.clear();
@@ -131,11 +123,10 @@ final class LendTest {
 
   @Test
   void aMappingOutlivesTheStore() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = dump(cache, 1, 2);
     int[] lent = cache.store.lend(ids);
     MemorySegment memory = mapped(cache);
-    open.remove(cache);
     cache.close();
     check(memory, ids, lent);
     cache.store.giveBack(lent);
@@ -144,13 +135,13 @@ final class LendTest {
 
   @Test
   void shardsThatLieApartAreNotLent() throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS);
     BlockIds ids = BlockBytes.ids(1, 2);
     // Layer by layer, as an engine does that computes between them.
     for (int shard = 0; shard < SHARDS; shard++) {
       for (int block = 0; block < 2; block++) {
         TransferMemory one =
-            TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, block, shard).fill();
+            TransferMemory.ofShards(THREE_SHARDS, Placement.PACKED, ids, block, shard).fill();
         cache.store.dump(one.transfer()).await(PATIENCE).requireOk();
       }
     }
@@ -162,7 +153,7 @@ final class LendTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
   void blocksLieInOnePieceHoweverManyHaveBeenEvicted(int more) throws Exception {
-    TestCache cache = store(LAYOUT, BLOCKS * SHARDS + more);
+    TestCache cache = store(THREE_SHARDS, BLOCKS * SHARDS + more);
     for (int i = 0; i < 4 * BLOCKS; i++) {
       assertThat(cache.store.lookup(dump(cache, i, 1)).cardinality()).isEqualTo(1);
       int[] lent = cache.store.lend(BlockBytes.ids(i, 1));
@@ -180,7 +171,7 @@ final class LendTest {
       List<Future<?>> dumps = new ArrayList<>();
       for (int i = 0; i < 64; i++) {
         int seed = i;
-        dumps.add(threads.submit(() -> dump(cache, layout, seed, 2)));
+        dumps.add(threads.submit(() -> dump(cache, seed, 2)));
       }
       for (Future<?> dump : dumps) {
         dump.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
@@ -194,9 +185,9 @@ final class LendTest {
   @Test
   void aPoolThatOthersCannotReadIsNotLent() {
     settings.put("cache_buffer_lent", false);
-    assertThat(store(LAYOUT, SHARDS).store.lending()).isNull();
+    assertThat(store(THREE_SHARDS, SHARDS).store.lending()).isNull();
     settings.put("cache_buffer_lent", true);
-    assertThat(store(LAYOUT, SHARDS).store.lending()).isNotNull();
+    assertThat(store(THREE_SHARDS, SHARDS).store.lending()).isNotNull();
     BlockLayout apart = BlockLayout.uniform(100, 100, 200);
     assertThat(store(apart, SHARDS).store.lending()).isNull();
   }
@@ -204,7 +195,7 @@ final class LendTest {
   @Test
   void whatNoDeviceHasPinnedIsToldApart() {
     settings.put("cache_device", "auto");
-    Lending lending = store(LAYOUT, SHARDS).store.lending();
+    Lending lending = store(THREE_SHARDS, SHARDS).store.lending();
     assertThat(Objects.requireNonNull(lending).isPinned()).isFalse();
   }
 
@@ -212,13 +203,12 @@ final class LendTest {
   @Test
   void aPoolThatDividesItsMemoryKeepsWhatItLends() throws Exception {
     settings.put("cache_buffer_divided", true);
-    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
-    TestCache cache = store(layout, BLOCKS);
-    BlockIds ids = dump(cache, layout, 1, BLOCKS);
+    TestCache cache = store(ONE_SHARD, BLOCKS);
+    BlockIds ids = dump(cache, 1, BLOCKS);
     int[] lent = cache.store.lend(ids);
     assertThat(lent).hasSize(BLOCKS / 2);
     MemorySegment memory = mapped(cache);
-    store(layout, BLOCKS);
+    store(ONE_SHARD, BLOCKS);
     assertThat(cache.pool().limit()).isEqualTo(BLOCKS / 2);
     for (int i = 0; i < lent.length; i++) {
       MemorySegment bytes = memory.asSlice(lent[i] * SHARD_BYTES, SHARD_BYTES);
@@ -241,13 +231,12 @@ final class LendTest {
   @Test
   void aPoolThatBecomesSmallerThanWhatItLendsHasRoomForOthers() throws Exception {
     settings.put("cache_buffer_divided", true);
-    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
-    TestCache cache = store(layout, BLOCKS);
-    int[] lent = cache.store.lend(dump(cache, layout, 1, BLOCKS));
-    store(layout, BLOCKS);
-    store(layout, BLOCKS);
+    TestCache cache = store(ONE_SHARD, BLOCKS);
+    int[] lent = cache.store.lend(dump(cache, 1, BLOCKS));
+    store(ONE_SHARD, BLOCKS);
+    store(ONE_SHARD, BLOCKS);
     assertThat(cache.pool().limit()).isLessThan(lent.length);
-    BlockIds others = dump(cache, layout, 2, 3);
+    BlockIds others = dump(cache, 2, 3);
     assertThat(cache.store.lookup(others.slice(2, 3)).cardinality()).isEqualTo(1);
     assertThat(cache.store.lend(others.slice(2, 3))).isEmpty();
     cache.store.giveBack(lent);
@@ -258,18 +247,16 @@ final class LendTest {
   @Test
   void slotsOfAStoreThatHasClosedLeaveTheMemoryOfOthersAlone() throws Exception {
     settings.put("cache_buffer_divided", true);
-    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
-    TestCache cache = store(layout, BLOCKS);
-    int[] lent = cache.store.lend(dump(cache, layout, 1, BLOCKS).slice(BLOCKS / 2, BLOCKS));
+    TestCache cache = store(ONE_SHARD, BLOCKS);
+    int[] lent = cache.store.lend(dump(cache, 1, BLOCKS).slice(BLOCKS / 2, BLOCKS));
     assertThat(lent).hasSize(BLOCKS / 2);
-    store(layout, BLOCKS);
-    store(layout, BLOCKS);
+    store(ONE_SHARD, BLOCKS);
+    store(ONE_SHARD, BLOCKS);
     // It has more lent than it may have, and gives that back when it is not lent any more.
     assertThat(cache.pool().limit()).isLessThan(lent.length);
-    open.remove(cache);
     cache.close();
-    TestCache other = store(layout, BLOCKS);
-    BlockIds ids = dump(other, layout, 2, other.pool().limit());
+    TestCache other = store(ONE_SHARD, BLOCKS);
+    BlockIds ids = dump(other, 2, other.pool().limit());
     int[] inUse = other.store.lend(ids.slice(0, 1));
     cache.store.giveBack(lent);
     MemorySegment memory = mapped(other);
@@ -280,8 +267,7 @@ final class LendTest {
 
   @Test
   void blocksAreLentWhereTheyWereRead() throws Exception {
-    HeldNext next = new HeldNext();
-    TestCache cache = over(next);
+    TestCache cache = over();
     BlockIds ids = BlockBytes.ids(1, 3);
     next.has(ids);
     Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
@@ -292,8 +278,8 @@ final class LendTest {
     assertThat(lent).hasSize(3);
     check(mapped(cache), ids, lent);
     for (int i = 0; i < 3 * BLOCKS; i++) {
-      Held dump = dumped(cache, next, 100 + i);
-      dump.takeAll();
+      dump(cache, 100 + i, 1);
+      next.nextDump().takeAll();
     }
     check(mapped(cache), ids, lent);
     cache.store.giveBack(lent);
@@ -306,8 +292,7 @@ final class LendTest {
 
   @Test
   void onlyTheBlocksBeforeOneThatCouldNotBeReadAreLent() throws Exception {
-    HeldNext next = new HeldNext();
-    TestCache cache = over(next);
+    TestCache cache = over();
     BlockIds ids = BlockBytes.ids(1, 4);
     Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
     Held load = next.nextLoad();
@@ -329,8 +314,7 @@ final class LendTest {
 
   @Test
   void noMoreIsFetchedThanMayBeLent() throws Exception {
-    HeldNext next = new HeldNext();
-    TestCache cache = over(next);
+    TestCache cache = over();
     BlockIds ids = BlockBytes.ids(1, BLOCKS);
     Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
     assertThat(cache.store.fetch(BlockBytes.ids(2, 1))).isNull();
@@ -346,8 +330,7 @@ final class LendTest {
   @Test
   void whatComesTooLateIsNotLent() throws Exception {
     settings.put("timeout_ms", 50);
-    HeldNext next = new HeldNext();
-    TestCache cache = over(next);
+    TestCache cache = over();
     BlockIds ids = BlockBytes.ids(1, 2);
     Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
     Held load = next.nextLoad();
@@ -363,8 +346,7 @@ final class LendTest {
   @Test
   void whatWasRefusedMayBeLentLater() throws Exception {
     settings.put("waiting_queue_depth", 1);
-    HeldNext next = new HeldNext();
-    TestCache cache = over(next);
+    TestCache cache = over();
     Fetch first = Objects.requireNonNull(cache.store.fetch(BlockBytes.ids(1, 1)));
     assertThatThrownBy(() -> cache.store.fetch(BlockBytes.ids(2, 2)))
         .isInstanceOf(QueueFullException.class);
@@ -377,10 +359,9 @@ final class LendTest {
   /** Another load reads the same block, into the engine's memory. */
   @Test
   void aBlockThatIsBeingReadIsLentAsWell() throws Exception {
-    HeldNext next = new HeldNext();
-    TestCache cache = over(next);
+    TestCache cache = over();
     BlockIds ids = BlockBytes.ids(1, 1);
-    TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids);
+    TransferMemory memory = TransferMemory.ofBlocks(THREE_SHARDS, Placement.PACKED, ids);
     Task load = cache.store.load(memory.transfer());
     Fetch fetch = Objects.requireNonNull(cache.store.fetch(ids));
     next.nextLoad().serveAll();
@@ -395,14 +376,12 @@ final class LendTest {
   @Test
   void aPoolThatHasBecomeSmallerGivesBackWhatItKeptForAFetch() throws Exception {
     settings.put("cache_buffer_divided", true);
-    BlockLayout layout = BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
-    HeldNext next = new HeldNext();
-    TestCache cache = open(layout, next, BLOCKS);
+    TestCache cache = cache(ONE_SHARD, next, BLOCKS, settings);
     Fetch fetch = Objects.requireNonNull(cache.store.fetch(BlockBytes.ids(1, BLOCKS / 2)));
-    store(layout, BLOCKS);
-    store(layout, BLOCKS);
+    store(ONE_SHARD, BLOCKS);
+    store(ONE_SHARD, BLOCKS);
     for (int i = 0; i < BLOCKS; i++) {
-      dump(cache, layout, 10 + i, 1);
+      dump(cache, 10 + i, 1);
       next.nextDump().takeAll();
     }
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
@@ -413,14 +392,8 @@ final class LendTest {
     assertThat(cache.pool().inUse()).isLessThanOrEqualTo(cache.pool().limit());
   }
 
-  private TestCache over(HeldNext next) {
-    return open(LAYOUT, next, BLOCKS * SHARDS);
-  }
-
-  private static Held dumped(TestCache cache, HeldNext next, long seed)
-      throws InterruptedException {
-    dump(cache, seed, 1);
-    return next.nextDump();
+  private TestCache over() {
+    return cache(THREE_SHARDS, next, BLOCKS * SHARDS, settings);
   }
 
   /** Blocks of which nothing has to be read. */
@@ -439,24 +412,12 @@ final class LendTest {
   }
 
   private TestCache store(BlockLayout layout, int slots) {
-    return open(layout, null, slots);
-  }
-
-  private TestCache open(BlockLayout layout, @Nullable HeldNext next, int slots) {
-    TestCache made = new TestCache(layout, next, slots, settings);
-    open.add(made);
-    return made;
+    return cache(layout, null, slots, settings);
   }
 
   private static BlockIds dump(TestCache cache, long seed, int count) throws InterruptedException {
-    return dump(cache, LAYOUT, seed, count);
-  }
-
-  private static BlockIds dump(TestCache cache, BlockLayout layout, long seed, int count)
-      throws InterruptedException {
     BlockIds ids = BlockBytes.ids(seed, count);
-    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
-    cache.store.dump(memory.transfer()).await(PATIENCE).requireOk();
+    cache.dump(ids);
     return ids;
   }
 
