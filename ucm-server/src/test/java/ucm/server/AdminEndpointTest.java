@@ -27,27 +27,26 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
 /** Operators over HTTP; each answer is what docs/openapi.json says of its path, method and status. */
-final class AdminEndpointTest {
+final class AdminEndpointTest extends WithDaemon {
 
   private static final JsonNode API =
       JsonMapper.shared().readTree(Path.of("../docs/openapi.json").toFile());
 
-  @TempDir private Path folder;
-
-  private TestDaemon daemon;
   private AdminEndpoint endpoint;
   private String token;
   private final Set<String> answered = new HashSet<>();
 
+  AdminEndpointTest() {
+    super(32 * BYTES);
+  }
+
   @BeforeEach
-  void start() throws Exception {
-    daemon = new TestDaemon(folder, 32 * BYTES);
+  void listens() throws Exception {
     Path file = daemon.socket.resolveSibling("admin.token");
     endpoint = AdminEndpoint.start(daemon.server, 0, file);
     token = Files.readString(file).strip();
@@ -56,9 +55,8 @@ final class AdminEndpointTest {
   }
 
   @AfterEach
-  void stop() {
+  void listensNoMore() {
     endpoint.close();
-    daemon.close();
   }
 
   private JsonNode ask(int status, String method, String path, @Nullable String body)

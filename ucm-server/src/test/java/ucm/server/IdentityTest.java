@@ -5,12 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static ucm.server.TestEngine.BLOCK;
 import static ucm.server.TestEngine.BYTES;
 
-import java.nio.file.Path;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.server.TestClient.Found;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameWriter;
@@ -18,24 +14,15 @@ import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.MessageType;
 
 /** Whose blocks an engine is given: those of its own model, adapter, images and time. */
-final class IdentityTest {
+final class IdentityTest extends WithDaemon {
 
   private static final int ALL = 5 * BLOCK;
   private static final int[] PROMPT = IntStream.range(1000, 1000 + ALL + 3).toArray();
 
-  @TempDir private Path folder;
-
-  private TestDaemon daemon;
   private int engines;
 
-  @BeforeEach
-  void start() throws Exception {
-    daemon = new TestDaemon(folder, 32 * BYTES);
-  }
-
-  @AfterEach
-  void stop() throws Exception {
-    daemon.close();
+  IdentityTest() {
+    super(32 * BYTES);
   }
 
   private void restart() throws Exception {

@@ -12,12 +12,8 @@ import java.time.Duration;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.LongStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 import ucm.api.BlockIds;
 import ucm.server.protocol.FrameReader;
@@ -27,35 +23,20 @@ import ucm.server.protocol.NamedFields.ReservedMessage;
 import ucm.server.protocol.PlanMessage.PlannedMessage;
 
 /** Workers that name their blocks by themselves, over the socket, with blocks in files. */
-final class NamedBlocksTest {
+final class NamedBlocksTest extends WithDaemon {
 
   private static final long BYTES = 4096;
   private static final int SLOTS = 16;
   private static final long[] NONE = {};
 
-  @TempDir private Path folder;
-
-  private TestDaemon daemon;
-
-  @BeforeEach
-  void start() throws Exception {
-    daemon = new TestDaemon(folder, SLOTS * BYTES);
-  }
-
-  @AfterEach
-  void stop() {
-    daemon.close();
+  NamedBlocksTest() {
+    super(SLOTS * BYTES);
   }
 
   private TestClient worker(String engine) throws Exception {
     TestClient client = TestClient.admitted(daemon.socket, TestClient.WORKER);
     assertThat(client.openNamed(engine, 1, daemon.yaml, BYTES, 1 << 20)).isEqualTo(SLOTS);
     return client;
-  }
-
-  /** The blocks number {@code from} to {@code to}, exclusive. */
-  private static BlockIds ids(int from, int to) {
-    return BlockIds.wrap(LongStream.range(from, to).flatMap(i -> LongStream.of(i, ~i)).toArray());
   }
 
   private static int exists(TestClient client, BlockIds ids) throws Exception {
@@ -102,12 +83,17 @@ final class NamedBlocksTest {
     }
   }
 
-  private static void store(TestClient client, BlockIds ids) throws Exception {
+  /** The save of blocks whose bytes are there. */
+  private static long filled(TestClient client, BlockIds ids) throws Exception {
     ReservedMessage reserved = reserve(client, ids);
     for (int i = 0; i < ids.size(); i++) {
       fill(client, ids, i, reserved.slots()[i]);
     }
-    assertThat(commit(client, reserved.save())).isEqualTo(ids.size());
+    return reserved.save();
+  }
+
+  private static void store(TestClient client, BlockIds ids) throws Exception {
+    assertThat(commit(client, filled(client, ids))).isEqualTo(ids.size());
   }
 
   private JsonNode status(String engine) throws Exception {
@@ -133,11 +119,7 @@ final class NamedBlocksTest {
       client.openNamed("a", 1, full, BYTES, 1 << 20);
       for (int round = 0; round < 3; round++) {
         BlockIds ids = ids(8 * round, 8 * round + 8);
-        ReservedMessage reserved = reserve(client, ids);
-        for (int i = 0; i < ids.size(); i++) {
-          fill(client, ids, i, reserved.slots()[i]);
-        }
-        assertThat(commit(client, reserved.save())).isZero();
+        assertThat(commit(client, filled(client, ids))).isZero();
         assertThat(exists(client, ids)).isZero();
         assertThat(lease(client, ids).slots()).isEmpty();
       }
@@ -172,12 +154,9 @@ final class NamedBlocksTest {
   void aSaveThatIsCommittedTwiceIsAnsweredTwice() throws Exception {
     try (TestClient client = worker("a")) {
       BlockIds ids = ids(0, SLOTS);
-      ReservedMessage reserved = reserve(client, ids);
-      for (int i = 0; i < SLOTS; i++) {
-        fill(client, ids, i, reserved.slots()[i]);
-      }
-      client.send(client.begin(MessageType.COMMIT).u64(reserved.save()));
-      client.send(client.begin(MessageType.COMMIT).u64(reserved.save()));
+      long save = filled(client, ids);
+      client.send(client.begin(MessageType.COMMIT).u64(save));
+      client.send(client.begin(MessageType.COMMIT).u64(save));
       for (int i = 0; i < 2; i++) {
         // None where the save had ended before it was asked for again.
         int count = new FrameReader(client.answer(MessageType.COUNT).body()).u32();

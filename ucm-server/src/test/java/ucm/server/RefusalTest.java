@@ -10,8 +10,6 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
@@ -26,20 +24,10 @@ import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.ProtocolException;
 
 /** Clients that are not what they should be get a clear refusal, and harm no one else. */
-final class RefusalTest {
+final class RefusalTest extends WithDaemon {
 
-  @TempDir private Path folder;
-
-  private TestDaemon daemon;
-
-  @BeforeEach
-  void start() throws Exception {
-    daemon = new TestDaemon(folder, 16 * BYTES);
-  }
-
-  @AfterEach
-  void stop() throws Exception {
-    daemon.close();
+  RefusalTest() {
+    super(16 * BYTES);
   }
 
   private byte[] token() throws IOException {

@@ -18,11 +18,9 @@ import java.util.BitSet;
 import java.util.Random;
 import java.util.UUID;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
@@ -32,21 +30,21 @@ import ucm.server.protocol.NamedFields.ChunksMessage;
 import ucm.server.protocol.NamedFields.RegionMessage;
 
 /** Blocks that the daemon moves between the files and memory which a worker has open. */
-final class RegionBlocksTest {
+final class RegionBlocksTest extends WithDaemon {
 
   private static final int BYTES = 8192;
   private static final int CHUNKS = 32;
 
-  @TempDir private Path folder;
-
-  private TestDaemon daemon;
   private FileChannel file;
   private Path name;
   private MemorySegment memory;
 
+  RegionBlocksTest() {
+    super(16 * BYTES);
+  }
+
   @BeforeEach
-  void start() throws Exception {
-    daemon = new TestDaemon(folder, 16 * BYTES);
+  void mapsMemory() throws Exception {
     name = Path.of("/dev/shm", "ucm-test-" + UUID.randomUUID());
     file =
         FileChannel.open(
@@ -55,8 +53,7 @@ final class RegionBlocksTest {
   }
 
   @AfterEach
-  void stop() throws IOException {
-    daemon.close();
+  void removesIt() throws IOException {
     file.close();
     Files.deleteIfExists(name);
   }
@@ -108,10 +105,6 @@ final class RegionBlocksTest {
     return new FrameReader(client.ask(find, MessageType.FOUND_WHICH).body())
         .record(BlocksMessage.class)
         .blocks();
-  }
-
-  private static BlockIds ids(int from, int to) {
-    return BlockIds.wrap(LongStream.range(from, to).flatMap(i -> LongStream.of(i, ~i)).toArray());
   }
 
   private static byte[] content(int block) {

@@ -16,10 +16,7 @@ import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.CommonKeys;
@@ -32,24 +29,13 @@ import ucm.server.protocol.MessageType;
 import ucm.server.session.Engines;
 
 /** Engines at a daemon, over its socket, with blocks in files. */
-final class ServeTest {
+final class ServeTest extends WithDaemon {
 
   private static final long[] NONE = {};
   private static final int SLOTS = 32;
 
-  @TempDir private Path folder;
-
-  private TestDaemon daemon;
-
-  @BeforeEach
-  void start() throws Exception {
-    daemon = new TestDaemon(folder, SLOTS * BYTES);
-  }
-
-  @AfterEach
-  void stop() throws Exception {
-    daemon.close();
-    assertThat(daemon.socket).doesNotExist();
+  ServeTest() {
+    super(SLOTS * BYTES);
   }
 
   private static int[] prompt(int tokens) {
