@@ -18,8 +18,7 @@ class BenchCacheIT {
   @Test
   void layerwiseMeasuresWaitsBesideTheIdealAndCleansUp() throws IOException {
     UcmProcess.Ended bench =
-        layerwise("--compute-ms", "0,0.5", "--repeat", 2, "--warmup", 1, "--json");
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+        layerwise("--compute-ms", "0,0.5", "--repeat", 2, "--warmup", 1, "--json").requireOk();
     JsonNode results = bench.json().get("results");
     assertThat(results.size()).isEqualTo(6);
     for (JsonNode result : results) {
@@ -35,8 +34,8 @@ class BenchCacheIT {
 
   @Test
   void layerwisePrintsATableAndRefusesNonsense() {
-    UcmProcess.Ended bench = layerwise("--compute-ms", "0.5", "--repeat", 1, "--warmup", 0);
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    UcmProcess.Ended bench =
+        layerwise("--compute-ms", "0.5", "--repeat", 1, "--warmup", 0).requireOk();
     assertThat(bench.out())
         .contains("4 layers of 16.0 KiB, 4 blocks")
         .contains("load, from the pool", "load, from files", "dump", "IDEAL WAIT", "load average");

@@ -2,15 +2,10 @@ package ucm.image;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -29,8 +24,7 @@ class BenchIT {
   @Test
   @Tag("full")
   void measuresPosixAndCacheBesideTheLimitsAndCleansUp() throws IOException {
-    UcmProcess.Ended bench = bench("--dir", folder, "--buffer-gb", 0.05, "--json");
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    UcmProcess.Ended bench = bench("--dir", folder, "--buffer-gb", 0.05, "--json").requireOk();
     JsonNode results = bench.json().get("results");
     assertThat(results.findValuesAsString("pipeline"))
         .containsExactly("Posix", "Posix", "Cache|Posix", "Cache|Posix");
@@ -78,17 +72,17 @@ class BenchIT {
   void printsTablesForPeople() {
     UcmProcess.Ended bench =
         bench(
-            "--dir",
-            folder,
-            "--buffer-gb",
-            0.05,
-            "--block-size",
-            16_384,
-            "--shard-size",
-            4096,
-            "--tensor-size",
-            2048);
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+                "--dir",
+                folder,
+                "--buffer-gb",
+                0.05,
+                "--block-size",
+                16_384,
+                "--shard-size",
+                4096,
+                "--tensor-size",
+                2048)
+            .requireOk();
     assertThat(bench.out())
         .contains("Posix: blocks of 0.02 MiB, 4 shard(s) of 2 tensor(s) of 2.0 KiB")
         .contains(
@@ -102,8 +96,7 @@ class BenchIT {
     Path second = Files.createDirectories(folder.resolve("b"));
     Path kept = Files.writeString(first.resolve("kept"), "a user's");
     UcmProcess.Ended bench =
-        bench("--config", config("Posix", first + ":" + second), "--block-size", 8192, "--json");
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+        bench("--config", posix(first + ":" + second), "--block-size", 8192, "--json").requireOk();
     assertThat(bench.json().get("results").findValuesAsString("pipeline")).containsExactly("Posix");
     assertThat(kept).hasContent("a user's");
     assertThat(entries(first)).isEqualTo(1);
@@ -121,8 +114,7 @@ class BenchIT {
             "posix_storage_backends: \"" + local + "\"",
             "storage_backends: \"" + shared + "\"");
     UcmProcess.Ended bench =
-        bench("--config", yaml, "--buffer-gb", 0.1, "--block-size", 65_536, "--json");
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+        bench("--config", yaml, "--buffer-gb", 0.1, "--block-size", 65_536, "--json").requireOk();
     JsonNode result = bench.json().get("results").get(0);
     assertThat(result.get("measures").findValuesAsString("name"))
         .contains("load, from Posix", "load, from Nfs");
@@ -137,17 +129,17 @@ class BenchIT {
   void measuresLayerByLayerWithSeveralTasksAtATime() throws IOException {
     UcmProcess.Ended bench =
         bench(
-            "--config",
-            config("Posix", folder.toString()),
-            "--block-size",
-            65_536,
-            "--shard-size",
-            16_384,
-            "--layerwise",
-            "--in-flight",
-            3,
-            "--json");
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+                "--config",
+                posix(folder.toString()),
+                "--block-size",
+                65_536,
+                "--shard-size",
+                16_384,
+                "--layerwise",
+                "--in-flight",
+                3,
+                "--json")
+            .requireOk();
     JsonNode result = bench.json().get("results").get(0);
     assertThat(result.get("layerwise").asBoolean()).isTrue();
     assertThat(result.get("in_flight").asInt()).isEqualTo(3);
@@ -156,57 +148,14 @@ class BenchIT {
         .startsWith("8", "8", "8");
   }
 
-  @Test
-  void leavesNothingBehindAfterCtrlC() throws Exception {
-    Path directory = Files.createDirectories(folder.resolve("blocks"));
-    Process bench =
-        UcmProcess.start(
-            UcmProcess.IMAGE,
-            Map.of(),
-            "bench",
-            "store",
-            "--config",
-            config("Cache|Posix", directory.toString()),
-            "--buffer-gb",
-            0.1,
-            "--blocks",
-            8,
-            "--repeat",
-            500);
-    try (BufferedReader err =
-        new BufferedReader(new InputStreamReader(bench.getErrorStream(), StandardCharsets.UTF_8))) {
-      // Said when the second of the two instances opens; then the rounds begin.
-      String line = err.readLine();
-      while (line != null && !line.contains("-reader")) {
-        line = err.readLine();
-      }
-      assertThat(line).isNotNull();
-      assertThat(entries(directory)).isPositive();
-      new ProcessBuilder("kill", "-INT", Long.toString(bench.pid())).start().waitFor();
-      assertThat(err.lines().filter(rest -> rest.contains("Exception") || rest.contains("\tat ")))
-          .isEmpty();
-    }
-    assertThat(bench.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(bench.exitValue()).isEqualTo(130);
-    assertThat(entries(directory)).isZero();
-  }
-
   private static UcmProcess.Ended bench(Object... args) {
     return UcmProcess.run(
         Stream.of(new Object[] {"bench", "store"}, TINY, args).flatMap(Stream::of).toArray());
   }
 
-  private Path config(String pipeline, String directories) throws IOException {
-    String text =
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "%s"
-        """
-            .formatted(pipeline);
-    String more = directories == null ? "" : "      storage_backends: \"" + directories + "\"\n";
-    return Files.writeString(folder.resolve("ucm.yaml"), text + more);
+  private Path posix(String directories) throws IOException {
+    return UcmYaml.in(
+        folder, "store_pipeline: \"Posix\"", "storage_backends: \"" + directories + "\"");
   }
 
   private static List<String> limits(JsonNode result) {

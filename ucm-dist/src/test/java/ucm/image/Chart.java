@@ -1,16 +1,15 @@
 package ucm.image;
 
-import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.dataformat.yaml.YAMLMapper;
+import ucm.image.UcmProcess.Ended;
 
 /** The Helm chart of the image, and what {@code tools/chart/tools} has to look at it. */
 final class Chart {
@@ -29,34 +28,25 @@ final class Chart {
     this.tools = tools;
   }
 
-  /** A program that has ended, with all that it wrote. */
-  record Ran(int exitCode, String out) {
-
-    void isFine() {
-      assertThat(exitCode).as(out).isZero();
-    }
-  }
-
   /** Skips, and says why, where the tools cannot be had. */
   static Chart assumeTools() throws Exception {
     assumeTrue(Files.isExecutable(PYTHON), "needs the Debian package python3 (.ci/packages)");
-    Ran made = ran(List.of(PYTHON.toString(), TOOLS.toString()));
+    Ended made = UcmProcess.program(PYTHON, TOOLS);
     assumeTrue(made.exitCode() == 0, () -> "the chart is not tested: " + made.out().strip());
     return new Chart(Path.of(made.out().strip()));
   }
 
-  Ran helm(Object... arguments) throws Exception {
-    return run(tools.resolve("helm"), arguments);
+  Ended helm(Object... arguments) throws Exception {
+    return UcmProcess.program(
+        Stream.concat(Stream.of(tools.resolve("helm")), Stream.of(arguments)).toArray());
   }
 
   /** What helm makes of the chart as the release {@code ucm} in the namespace {@code llm}. */
   String template(Object... arguments) throws Exception {
-    Ran ran = tryTemplate(arguments);
-    assertThat(ran).satisfies(Ran::isFine);
-    return ran.out();
+    return tryTemplate(arguments).requireOk().out();
   }
 
-  Ran tryTemplate(Object... arguments) throws Exception {
+  Ended tryTemplate(Object... arguments) throws Exception {
     return helm(
         Stream.concat(
                 Stream.of("template", "ucm", FOLDER, "-n", "llm", "--kube-version", "1.32"),
@@ -65,8 +55,8 @@ final class Chart {
   }
 
   /** Holds objects against the schemas of Kubernetes, which know each field. */
-  Ran kubeconform(Path objects) throws Exception {
-    return run(
+  Ended kubeconform(Path objects) throws Exception {
+    return UcmProcess.program(
         tools.resolve("kubeconform"),
         "-strict",
         "-summary",
@@ -80,16 +70,5 @@ final class Chart {
     try (var found = YAMLMapper.shared().readerFor(JsonNode.class).<JsonNode>readValues(rendered)) {
       return found.readAll().stream().filter(JsonNode::isObject).toList();
     }
-  }
-
-  private static Ran run(Path program, Object... arguments) throws Exception {
-    return ran(
-        Stream.concat(Stream.of(program), Stream.of(arguments)).map(String::valueOf).toList());
-  }
-
-  private static Ran ran(List<String> command) throws Exception {
-    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    return new Ran(process.waitFor(), out);
   }
 }

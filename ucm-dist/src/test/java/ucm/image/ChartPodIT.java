@@ -134,8 +134,7 @@ class ChartPodIT {
                 container.get("startupProbe").get("exec").get("command").spliterator(), false)
             .map(JsonNode::asString)
             .toList();
-    UcmProcess.Ended probed = UcmProcess.finish(pod.start(container, probe));
-    assertThat(probed.exitCode()).as(probed.all()).isZero();
+    UcmProcess.finish(pod.start(container, probe)).requireOk();
   }
 
   /** What the daemon says from now on is not needed, and must not fill the pipe. */
@@ -167,8 +166,8 @@ class ChartPodIT {
 
   private static JsonNode engine(Pod pod, String what) throws IOException {
     List<String> command = Stream.concat(ASK.stream(), Stream.of(what)).toList();
-    UcmProcess.Ended ended = UcmProcess.finish(pod.start(pod.container("vllm"), command));
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    UcmProcess.Ended ended =
+        UcmProcess.finish(pod.start(pod.container("vllm"), command)).requireOk();
     return ended.json();
   }
 
@@ -211,8 +210,8 @@ class ChartPodIT {
                 Stream.of("/usr/bin/env", "UCM_SOCKET=" + socket),
                 Stream.concat(ASK.stream(), Stream.of("store")))
             .toList();
-    UcmProcess.Ended ended = UcmProcess.finish(other.start(other.container("vllm"), command));
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    UcmProcess.Ended ended =
+        UcmProcess.finish(other.start(other.container("vllm"), command)).requireOk();
     assertThat(ended.json().get("moved").asInt()).as(ended.out()).isZero();
     assertThat(ended.json().get("log").toString()).contains("ermission");
   }
@@ -221,8 +220,7 @@ class ChartPodIT {
   void theCheckOfTheVolumeSaysWhetherItsGroupMayWriteThere() throws Exception {
     Pod pod = pod(render(), "Pod");
     JsonNode doctor = pod.container("doctor");
-    UcmProcess.Ended good = UcmProcess.finish(pod.start(doctor, Pod.commandLine(doctor)));
-    assertThat(good.exitCode()).as(good.all()).isZero();
+    UcmProcess.finish(pod.start(doctor, Pod.commandLine(doctor))).requireOk();
     Pod other = pod(render("user.group=10002,user.fsGroup=10002"), "Pod");
     UcmProcess.Ended bad = UcmProcess.finish(other.start(doctor, Pod.commandLine(doctor)));
     assertThat(bad.exitCode()).as(bad.all()).isEqualTo(1);

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,6 +12,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.image.UcmProcess.Ended;
 
 /**
  * The Containerfiles of the image are built by buildah and run. The base is made of this machine's own files,
@@ -25,14 +25,6 @@ class ContainerIT {
   private static final List<String> MOUNTED = List.of("bin", "lib", "lib64");
 
   @TempDir private Path folder;
-
-  /** What a program said, and how it ended. */
-  private record Ran(int exitCode, String out) {
-
-    void isFine() {
-      assertThat(exitCode).as(out).isZero();
-    }
-  }
 
   @BeforeEach
   void makeBase() throws Exception {
@@ -53,17 +45,15 @@ class ContainerIT {
       Files.copy(Path.of("/etc", name), base.resolve("etc").resolve(name));
     }
     Path file = Files.writeString(folder.resolve("Base"), "FROM scratch\nCOPY . /\n");
-    Ran built = buildah("bud", "-q", "-f", file, "-t", "localhost/base", base);
+    Ended built = buildah("bud", "-q", "-f", file, "-t", "localhost/base", base);
     assumeTrue(built.exitCode() == 0, () -> "buildah cannot build here: " + built.out().strip());
   }
 
-  private Ran buildah(Object... arguments) throws Exception {
-    List<String> command = new ArrayList<>(List.of(BUILDAH.toString(), "--storage-driver", "vfs"));
+  private Ended buildah(Object... arguments) throws Exception {
+    List<Object> command = new ArrayList<>(List.of(BUILDAH, "--storage-driver", "vfs"));
     command.addAll(List.of("--root", folder + "/images", "--runroot", folder + "/run"));
-    Stream.of(arguments).map(String::valueOf).forEach(command::add);
-    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    return new Ran(process.waitFor(), out);
+    command.addAll(List.of(arguments));
+    return UcmProcess.program(command.toArray());
   }
 
   /** How a container is made and run here. */
@@ -74,7 +64,7 @@ class ContainerIT {
             .flatMap(name -> Stream.of("-v", "/usr/%1$s:/usr/%1$s:ro".formatted(name))));
   }
 
-  private Ran build(String file, Path context) throws Exception {
+  private Ended build(String file, Path context) throws Exception {
     return buildah(
         Stream.concat(
                 Stream.concat(Stream.of("bud"), isolation()),
@@ -89,9 +79,8 @@ class ContainerIT {
             .toArray());
   }
 
-  private Ran run(Object... command) throws Exception {
-    Ran made = buildah("from", "--name", "made", "localhost/built");
-    assertThat(made).satisfies(Ran::isFine);
+  private Ended run(Object... command) throws Exception {
+    buildah("from", "--name", "made", "localhost/built").requireOk();
     return buildah(
         Stream.concat(
                 Stream.concat(Stream.of("run"), isolation()),
@@ -107,9 +96,8 @@ class ContainerIT {
 
   @Test
   void thatOfTheDaemonServes() throws Exception {
-    assertThat(build("Containerfile", UcmProcess.IMAGE)).satisfies(Ran::isFine);
-    Ran version = run("/opt/ucm/bin/ucm", "--version");
-    assertThat(version).satisfies(Ran::isFine);
+    build("Containerfile", UcmProcess.IMAGE).requireOk();
+    Ended version = run("/opt/ucm/bin/ucm", "--version").requireOk();
     assertThat(version.out()).startsWith("ucm " + System.getProperty("ucm.version"));
     String format = "{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}";
     assertThat(buildah("inspect", "--format", format, "made").out())
@@ -120,16 +108,17 @@ class ContainerIT {
   void thatOfTheEngineHasPackageAndCommand() throws Exception {
     Path context = Files.createDirectories(folder.resolve("context"));
     Files.copy(wheel(), context.resolve(wheel().getFileName()));
-    assertThat(build("Containerfile.vllm", context)).satisfies(Ran::isFine);
-    Ran found = run("/usr/bin/python3", "-c", "from ucm import daemon; print(daemon.command())");
-    assertThat(found).satisfies(Ran::isFine);
+    build("Containerfile.vllm", context).requireOk();
+    Ended found =
+        run("/usr/bin/python3", "-c", "from ucm import daemon; print(daemon.command())")
+            .requireOk();
     assertThat(found.out().strip()).isEqualTo("/usr/local/bin/ucm");
   }
 
   @Test
   void withoutTheWheelThatOfTheEngineIsNotBuilt() throws Exception {
     Path context = Files.createDirectories(folder.resolve("context"));
-    Ran built = build("Containerfile.vllm", context);
+    Ended built = build("Containerfile.vllm", context);
     assertThat(built.exitCode()).isNotZero();
     assertThat(built.out()).contains("ucm_jvm-*.whl");
   }

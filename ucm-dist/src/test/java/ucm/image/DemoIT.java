@@ -22,16 +22,16 @@ class DemoIT {
   void findsEveryBlockAfterTheRestartAndCleansUp() throws IOException {
     UcmProcess.Ended demo =
         UcmProcess.run(
-            "demo",
-            "--prompts",
-            3,
-            "--input-len",
-            2560,
-            "--buffer-gb",
-            0.1,
-            "--dir",
-            folder.resolve("made/for/it"));
-    assertThat(demo.exitCode()).as(demo.all()).isZero();
+                "demo",
+                "--prompts",
+                3,
+                "--input-len",
+                2560,
+                "--buffer-gb",
+                0.1,
+                "--dir",
+                folder.resolve("made/for/it"))
+            .requireOk();
     assertThat(demo.err()).as("the table says it").doesNotContain("request_id");
     assertThat(demo.out()).contains("Round 2 found 20 of 20 blocks");
     assertThat(entries(folder)).isZero();
@@ -83,8 +83,8 @@ class DemoIT {
 
   private static UcmProcess.Ended small(Path file, int prompts) {
     UcmProcess.Ended demo =
-        UcmProcess.run("demo", "--config", file, "--prompts", prompts, "--input-len", 1280);
-    assertThat(demo.exitCode()).as(demo.all()).isZero();
+        UcmProcess.run("demo", "--config", file, "--prompts", prompts, "--input-len", 1280)
+            .requireOk();
     return demo;
   }
 
@@ -93,18 +93,18 @@ class DemoIT {
     for (String model : new String[] {"deepseek-r1", "Qwen/QwQ-32B"}) {
       UcmProcess.Ended demo =
           UcmProcess.run(
-              "demo",
-              "--model",
-              model,
-              "--prompts",
-              1,
-              "--input-len",
-              256,
-              "--buffer-gb",
-              0.2,
-              "--dir",
-              folder);
-      assertThat(demo.exitCode()).as(demo.all()).isZero();
+                  "demo",
+                  "--model",
+                  model,
+                  "--prompts",
+                  1,
+                  "--input-len",
+                  256,
+                  "--buffer-gb",
+                  0.2,
+                  "--dir",
+                  folder)
+              .requireOk();
       assertThat(demo.out()).contains("Round 2 found 2 of 2 blocks");
     }
   }

@@ -11,8 +11,7 @@ class DocsIT {
 
   @Test
   void theReferencePageIsWhatTheDeclaredKeysSay() throws IOException {
-    UcmProcess.Ended docs = UcmProcess.run("config", "docs");
-    assertThat(docs.exitCode()).as(docs.all()).isZero();
+    UcmProcess.Ended docs = UcmProcess.run("config", "docs").requireOk();
     assertThat(Files.readString(Path.of("../docs/config.md")))
         .as(
             "docs/config.md is stale; write it again with: ./ucm config docs --output"

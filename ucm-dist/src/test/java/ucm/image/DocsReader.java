@@ -85,8 +85,7 @@ final class DocsReader {
 
   /** What is there before the page is read. */
   void prepare(String script) throws IOException {
-    UcmProcess.Ended ended = run(moved(script));
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    run(moved(script)).requireOk();
   }
 
   /** Does what a block says; nothing where it only shows something. Returns what commands printed. */

@@ -19,8 +19,7 @@ class DoctorIT {
 
   @Test
   void looksAtTheMachineAndFindsItGoodEnough() {
-    UcmProcess.Ended doctor = UcmProcess.run("doctor");
-    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    UcmProcess.Ended doctor = UcmProcess.run("doctor").requireOk();
     assertThat(doctor.out())
         .startsWith("ok       Java: 25")
         .contains("kernel: Linux", "open files: limit of open files", "locked memory", "/dev/shm");
@@ -33,8 +32,8 @@ class DoctorIT {
   @Test
   void missingDriverIsAFailureOnlyWhenTheFileAsksForIt() throws IOException {
     SimulatedDriver.assumeNoRealDriver();
-    UcmProcess.Ended any = UcmProcess.run("doctor", "--config", config("auto", "false"));
-    assertThat(any.exitCode()).as(any.all()).isZero();
+    UcmProcess.Ended any =
+        UcmProcess.run("doctor", "--config", config("auto", "false")).requireOk();
     assertThat(any.out()).contains("libcuda.so.1 was not found");
     Path asks = config("cuda", "false");
     UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", asks);
@@ -90,8 +89,7 @@ class DoctorIT {
   @Test
   void sendsABlockThroughThePipelineAndLeavesNothing() throws IOException {
     Path file = config("host", "false");
-    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file);
-    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file).requireOk();
     assertThat(doctor.out())
         .contains("ok       block through Cache|Posix in " + folder.resolve("blocks"))
         .contains("loaded by a second instance, and are equal; removed again")
@@ -108,8 +106,7 @@ class DoctorIT {
     Path file = config("host", "false");
     Files.writeString(
         file, Files.readString(file).replace("cache_buffer_capacity_gb: 0.1", "buffer_size: 0.1"));
-    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file);
-    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file).requireOk();
     assertThat(doctor.out()).contains("ok       block through Cache|Posix");
     assertThat(doctor.all()).doesNotContain("buffer_size", "has no effect");
   }

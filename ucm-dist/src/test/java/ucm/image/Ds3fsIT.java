@@ -47,8 +47,7 @@ class Ds3fsIT {
 
   @Test
   void doctorFindsLibraryMountAndSharedMemory() throws Exception {
-    UcmProcess.Ended doctor = run("doctor", "--config", config);
-    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    UcmProcess.Ended doctor = run("doctor", "--config", config).requireOk();
     assertThat(doctor.out())
         .containsPattern("ok +3FS library: .*libhf3fs_api_shared.so")
         .containsPattern("ok +3FS mount: .*mount/blocks is on the 3FS mounted at .*mount")
@@ -76,20 +75,20 @@ class Ds3fsIT {
   void benchComparesEveryByteAndLeavesNothingBehind() throws Exception {
     UcmProcess.Ended bench =
         run(
-            "bench",
-            "store",
-            "--config",
-            config,
-            "--repeat",
-            1,
-            "--warmup",
-            0,
-            "--blocks",
-            8,
-            "--lookups",
-            1000,
-            "--json");
-    assertThat(bench.exitCode()).as(bench.all()).isZero();
+                "bench",
+                "store",
+                "--config",
+                config,
+                "--repeat",
+                1,
+                "--warmup",
+                0,
+                "--blocks",
+                8,
+                "--lookups",
+                1000,
+                "--json")
+            .requireOk();
     assertThat(bench.json().isEmpty()).isFalse();
     assertThat(Files.readAllLines(folder.resolve("report")))
         .contains("iovs=0", "rings=0", "registered=0", "under_way=0", "misuses=0")

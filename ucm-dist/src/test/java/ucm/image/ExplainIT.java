@@ -33,8 +33,8 @@ class ExplainIT {
             "storage_backends: \"" + blocks + "\"",
             "cache_buffer_capacity_gb: 0.05");
     UcmProcess.Ended ended =
-        UcmProcess.run("explain", trace(), "--request", 2, "--config", config, "--json");
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+        UcmProcess.run("explain", trace(), "--request", 2, "--config", config, "--json")
+            .requireOk();
     JsonNode json = ended.json();
     assertThat(json.get("asked_tokens").asLong()).isEqualTo(1636);
     assertThat(json.get("found_tokens_by_tier").get("cache").asLong()).isEqualTo(1024);
@@ -50,8 +50,8 @@ class ExplainIT {
 
   @Test
   void explainsWithoutAConfigurationAndInATable() throws IOException {
-    UcmProcess.Ended ended = UcmProcess.run("explain", trace(), "--request", 2, "--hbm-blocks", 1);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    UcmProcess.Ended ended =
+        UcmProcess.run("explain", trace(), "--request", 2, "--hbm-blocks", 1).requireOk();
     assertThat(ended.out())
         .contains("request 2 (trace-2) after 1 others through Fake, blocks of 512 tokens")
         .containsPattern("asked +1,636 +100.0%")
@@ -63,14 +63,14 @@ class ExplainIT {
   @Test
   void refusesAPluginFromWhichItCannotRemoveItsBlocks() throws IOException {
     Path plugins = folder.resolve("plugins");
-    PluginJar.build(folder.resolve("plugin"), plugins.resolve("copycat.jar"));
-    Path config = PluginJar.config(folder);
+    PluginJar.buildFaulty(folder.resolve("plugin"), plugins.resolve("faulty.jar"));
+    Path config = UcmYaml.in(folder, "store_pipeline: \"Faulty|Empty\"");
     UcmProcess.Ended ended =
         UcmProcess.run(
             "explain", trace(), "--request", 2, "--config", config, "--plugins", plugins);
     assertThat(ended.exitCode()).as(ended.all()).isEqualTo(2);
     assertThat(ended.err())
-        .contains("explain would leave its blocks in Cache|Copycat", "cannot remove blocks");
+        .contains("explain would leave its blocks in Faulty|Empty", "cannot remove blocks");
   }
 
   @Test

@@ -29,11 +29,11 @@ class GpuIT {
             "cache_device: cuda");
     UcmProcess.Ended doctor =
         run(
-            driver.environment("UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary),
-            "doctor",
-            "--config",
-            file);
-    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+                driver.environment("UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary),
+                "doctor",
+                "--config",
+                file)
+            .requireOk();
     assertThat(doctor.out()).contains("GPU 0: Simulated GPU 0", "ok       block through");
     assertThat(driver.counted())
         .containsEntry("misuses", "0")
@@ -73,8 +73,7 @@ class GpuIT {
     };
     for (Map<String, String> environment :
         List.of(driver.environment(), driver.environment("SIM_CUDA_INIT", "999"))) {
-      UcmProcess.Ended ended = run(environment, demo);
-      assertThat(ended.exitCode()).as(ended.all()).isZero();
+      UcmProcess.Ended ended = run(environment, demo).requireOk();
       assertThat(ended.out()).contains("Round 2 found 10 of 10 blocks");
     }
   }

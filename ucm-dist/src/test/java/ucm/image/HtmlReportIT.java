@@ -22,9 +22,8 @@ class HtmlReportIT {
   @Test
   void writesOneFileThatNamesNoOther() throws IOException {
     Path page = folder.resolve("report.html");
-    UcmProcess.Ended ended =
-        UcmProcess.run("trace", "analyze", generated(), "--policies", "s3-fifo", "--html", page);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    UcmProcess.run("trace", "analyze", generated(), "--policies", "s3-fifo", "--html", page)
+        .requireOk();
     String html = Files.readString(page);
     assertThat(html)
         .contains("Content-Security-Policy", "\"name\":\"s3-fifo\"", "hot_prefixes", "The knee of")
@@ -46,9 +45,7 @@ class HtmlReportIT {
   @Test
   void leavesOutWhatASampleCannotTell() throws IOException {
     Path page = folder.resolve("report.html");
-    UcmProcess.Ended ended =
-        UcmProcess.run("trace", "analyze", generated(), "--sample", "0.5", "--html", page);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    UcmProcess.run("trace", "analyze", generated(), "--sample", "0.5", "--html", page).requireOk();
     assertThat(Files.readString(page)).contains("LRU (sampled)").doesNotContain("\"time_bins\":");
   }
 
@@ -58,8 +55,7 @@ class HtmlReportIT {
     assumeTrue(Chromium.installed(), "needs the Debian package chromium (.ci/packages)");
     Path page = folder.resolve("report.html");
     boolean real = Files.exists(REAL_TRACE);
-    UcmProcess.Ended ended =
-        UcmProcess.run(
+    UcmProcess.run(
             "trace",
             "tiers",
             real ? REAL_TRACE : generated(),
@@ -70,8 +66,8 @@ class HtmlReportIT {
             "--storage=10TB",
             "--gpu=h20",
             "--html",
-            page);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+            page)
+        .requireOk();
     try (Chromium chromium = new Chromium(folder.resolve("profile"))) {
       chromium.open(page, /* dark= */ false);
       check(chromium, "curve", "capacity, GB", "hit rate", "LRU, leaf last", "LRU, root last");
@@ -170,10 +166,9 @@ class HtmlReportIT {
 
   private Path generated() throws IOException {
     Path trace = folder.resolve("made.jsonl");
-    UcmProcess.Ended ended =
-        UcmProcess.run(
-            "trace", "generate", "--requests", 400, "--mix", "chat=0.9,document=0.1", "-o", trace);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    UcmProcess.run(
+            "trace", "generate", "--requests", 400, "--mix", "chat=0.9,document=0.1", "-o", trace)
+        .requireOk();
     return trace;
   }
 }

@@ -5,14 +5,12 @@ import static java.util.stream.Collectors.toMap;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.File;
-import java.lang.module.Configuration;
 import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
 import java.lang.module.ModuleReference;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -78,14 +76,6 @@ class ModuleLayerIT {
     return modules().stream().filter(module -> module.name().startsWith("ucm."));
   }
 
-  private static ModuleLayer layer() {
-    Set<String> names =
-        modules().stream().map(ModuleDescriptor::name).collect(toCollection(TreeSet::new));
-    ModuleLayer boot = ModuleLayer.boot();
-    Configuration configuration = boot.configuration().resolve(JARS, ModuleFinder.of(), names);
-    return boot.defineModulesWithOneLoader(configuration, ClassLoader.getPlatformClassLoader());
-  }
-
   @Test
   void nameThemselvesAndAreNeverAutomatic() {
     assertThat(modules()).noneMatch(ModuleDescriptor::isAutomatic);
@@ -108,26 +98,5 @@ class ModuleLayerIT {
     assertThat(found).isEqualTo(EXPORTS);
     assertThat(ours())
         .allMatch(module -> module.opens().isEmpty() || COMMANDS.contains(module.name()));
-  }
-
-  @Test
-  void provideStoresThatCanBeMade() throws Exception {
-    ModuleLayer layer = layer();
-    Class<?> store = layer.findLoader("ucm.api").loadClass("ucm.api.Store");
-    ModuleLayerIT.class.getModule().addUses(store);
-    List<String> providers =
-        ServiceLoader.load(layer, store).stream()
-            .map(provider -> provider.get().getClass().getModule().getName())
-            .distinct()
-            .sorted()
-            .toList();
-    assertThat(providers)
-        .contains(
-            "ucm.store.cache",
-            "ucm.store.ds3fs",
-            "ucm.store.fake",
-            "ucm.store.nfs",
-            "ucm.store.posix",
-            "ucm.store.s3");
   }
 }

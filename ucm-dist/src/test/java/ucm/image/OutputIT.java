@@ -35,8 +35,7 @@ class OutputIT {
     Path node = folder.resolve("nul");
     Process mknod = new ProcessBuilder("mknod", node.toString(), "c", "1", "3").start();
     assumeTrue(mknod.waitFor() == 0, "only root may make device nodes");
-    UcmProcess.Ended ended = generate(node);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    generate(node).requireOk();
     assertThat(Files.isRegularFile(node, LinkOption.NOFOLLOW_LINKS)).as("is a device").isFalse();
   }
 
@@ -45,8 +44,7 @@ class OutputIT {
     Path pipe = folder.resolve("pipe");
     assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
     Process reader = new ProcessBuilder("cat", pipe.toString()).start();
-    UcmProcess.Ended ended = generate(pipe);
-    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    generate(pipe).requireOk();
     String read = new String(reader.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertThat(read.lines()).hasSize(10);
     assertThat(Files.isRegularFile(pipe, LinkOption.NOFOLLOW_LINKS)).as("is a pipe").isFalse();
@@ -79,8 +77,7 @@ class OutputIT {
     forced[convert.length] = "--force";
     assertThat(UcmProcess.run(forced).exitCode()).isZero();
     assertThat(mine).content().contains("hf3fs", "Ds3fs");
-    UcmProcess.Ended check = UcmProcess.run("config", "check", mine);
-    assertThat(check.exitCode()).as(check.all()).isZero();
+    UcmProcess.Ended check = UcmProcess.run("config", "check", mine).requireOk();
     assertThat(check.out()).contains("0 errors, 0 warnings");
   }
 

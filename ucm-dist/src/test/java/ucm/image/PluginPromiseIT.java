@@ -20,14 +20,27 @@ class PluginPromiseIT {
   void usesAPluginCompiledAgainstTheBaseline() throws IOException {
     assertThat(BASELINE).exists();
     Path plugins = folder.resolve("plugins");
-    PluginJar.build(folder.resolve("plugin"), plugins.resolve("copycat.jar"), BASELINE);
+    PluginJar.buildHello(folder.resolve("plugin"), plugins.resolve("hello.jar"), BASELINE);
     assertThat(UcmProcess.run("stores", "--plugins", plugins).out())
-        .contains("Copycat", "test.copycat");
-    Path config = PluginJar.config(folder);
+        .contains("Hello", "ucm.example.hello");
+    Path config =
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Hello\"",
+            "hello_directory: \"" + folder.resolve("blocks") + "\"",
+            "cache_buffer_capacity_gb: 0.1");
     UcmProcess.Ended demo =
         UcmProcess.run(
-            "demo", "--config", config, "--plugins", plugins, "--prompts", 1, "--input-len", 1280);
-    assertThat(demo.exitCode()).as(demo.all()).isZero();
+                "demo",
+                "--config",
+                config,
+                "--plugins",
+                plugins,
+                "--prompts",
+                1,
+                "--input-len",
+                1280)
+            .requireOk();
     assertThat(demo.out()).contains("Round 2 found 10 of 10 blocks");
   }
 

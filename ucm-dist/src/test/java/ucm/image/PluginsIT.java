@@ -52,17 +52,14 @@ class PluginsIT {
     assertThat(without.exitCode()).isEqualTo(2);
     assertThat(without.all()).contains("Valkey");
 
-    UcmProcess.Ended enabled = ucm("plugins", "enable", "valkey");
-    assertThat(enabled.exitCode()).as(enabled.all()).isZero();
+    UcmProcess.Ended enabled = ucm("plugins", "enable", "valkey").requireOk();
     assertThat(enabled.out()).contains("valkey is enabled", image + "/plugins/valkey");
     assertThat(state()).isEqualTo("enabled");
     assertThat(ucm("stores").out()).containsPattern("Valkey +ucm.store.valkey");
-    UcmProcess.Ended with = ucm("config", "check", config);
-    assertThat(with.exitCode()).as(with.all()).isZero();
+    ucm("config", "check", config).requireOk();
     demo();
 
-    UcmProcess.Ended disabled = ucm("plugins", "disable", "valkey", "--json");
-    assertThat(disabled.exitCode()).as(disabled.all()).isZero();
+    UcmProcess.Ended disabled = ucm("plugins", "disable", "valkey", "--json").requireOk();
     assertThat(disabled.json().get("state").asString()).isEqualTo("available");
     assertThat(ucm("stores").out()).doesNotContain("Valkey");
     assertThat(image.resolve("plugins/valkey")).doesNotExist();
@@ -113,8 +110,8 @@ class PluginsIT {
               "store_pipeline: \"Cache|Valkey\"",
               "cache_buffer_capacity_gb: 0.1",
               "valkey_nodes: \"127.0.0.1:" + port + "\"");
-      UcmProcess.Ended demo = ucm("demo", "--config", config, "--prompts", 2, "--input-len", 1280);
-      assertThat(demo.exitCode()).as(demo.all()).isZero();
+      UcmProcess.Ended demo =
+          ucm("demo", "--config", config, "--prompts", 2, "--input-len", 1280).requireOk();
       assertThat(demo.out()).contains("pipeline Cache|Valkey", "Round 2 found 10 of 10 blocks");
       assertThat(demo.all()).doesNotContain("Exception");
     } finally {

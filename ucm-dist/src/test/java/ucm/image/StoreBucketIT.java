@@ -84,8 +84,7 @@ class StoreBucketIT {
             "cache_buffer_capacity_gb: 0.1",
             "storage_backends: \"" + source + "\"");
     Path trace = UcmProcess.IMAGE.resolve("share/examples/requests.jsonl");
-    UcmProcess.Ended filled = UcmProcess.run("trace", "replay", trace, "--config", config);
-    assertThat(filled.exitCode()).as(filled.all()).isZero();
+    UcmProcess.run("trace", "replay", trace, "--config", config).requireOk();
   }
 
   @AfterAll
@@ -167,8 +166,7 @@ class StoreBucketIT {
     assertThat(json.get("not_copied").get(0).get("reason").asString()).contains("is damaged");
     assertThat(blocks(objects)).hasSize(files.size() - 1);
 
-    UcmProcess.Ended verified = store("verify", to, "--json");
-    assertThat(verified.exitCode()).as(verified.all()).isZero();
+    UcmProcess.Ended verified = store("verify", to, "--json").requireOk();
     assertThat(verified.json().get("good_blocks").asInt()).isEqualTo(files.size() - 1);
 
     Path back = folder.resolve("back");
@@ -182,8 +180,7 @@ class StoreBucketIT {
     try (Stream<Path> left = Files.walk(back)) {
       assertThat(left.filter(file -> file.toString().endsWith(".tmp"))).isEmpty();
     }
-    UcmProcess.Ended home = store("copy", to, back, "--json");
-    assertThat(home.exitCode()).as(home.all()).isZero();
+    store("copy", to, back, "--json").requireOk();
     assertThat(blocks(back)).hasSize(files.size() - 1);
     for (Path file : blocks(back)) {
       assertThat(file).hasSameBinaryContentAs(from.resolve(back.relativize(file)));
@@ -198,20 +195,17 @@ class StoreBucketIT {
   @Test
   void theCommandsOfFoldersWorkOnABucket() throws Exception {
     String place = "s3://blocks/tools";
-    UcmProcess.Ended copied = store("copy", source, place);
-    assertThat(copied.exitCode()).as(copied.all()).isZero();
+    UcmProcess.Ended copied = store("copy", source, place).requireOk();
     assertThat(copied.out()).contains("copied " + blocks(source).size() + " blocks");
     Path objects = folder.resolve("objects/blocks/tools");
     int count = blocks(objects).size();
-    UcmProcess.Ended stat = store("stat", place, "--json");
-    assertThat(stat.exitCode()).as(stat.all()).isZero();
+    UcmProcess.Ended stat = store("stat", place, "--json").requireOk();
     assertThat(stat.json().get("directories").get(0).get("blocks").asInt()).isEqualTo(count);
     UcmProcess.Ended ls = store("ls", place, "--json", "--sort", "id");
     assertThat(ls.json().get("blocks")).hasSize(count);
     String first = ls.json().get("blocks").get(0).get("id").asString();
 
-    UcmProcess.Ended removed = store("rm", place, first, "--yes", "--json");
-    assertThat(removed.exitCode()).as(removed.all()).isZero();
+    UcmProcess.Ended removed = store("rm", place, first, "--yes", "--json").requireOk();
     assertThat(removed.json().get("removed_blocks").asInt()).isOne();
     flip(blocks(objects).getFirst());
     UcmProcess.Ended damaged = store("verify", place, "--json");
@@ -219,8 +213,7 @@ class StoreBucketIT {
     assertThat(damaged.json().get("damaged_blocks").asInt()).isOne();
     UcmProcess.Ended adopted = store("adopt", place, "--json");
     assertThat(adopted.json().get("verifiable_blocks").asInt()).isEqualTo(count - 1);
-    UcmProcess.Ended gc = store("gc", place, "--to-percent", 50, "--json");
-    assertThat(gc.exitCode()).as(gc.all()).isZero();
+    store("gc", place, "--to-percent", 50, "--json").requireOk();
     assertThat(blocks(objects)).hasSizeLessThanOrEqualTo((count + 1) / 2).isNotEmpty();
   }
 

@@ -1,5 +1,7 @@
 package ucm.image;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -10,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -31,6 +34,12 @@ final class UcmProcess {
 
     String all() {
       return out + err;
+    }
+
+    /** This, of a program that ended well. */
+    Ended requireOk() {
+      assertThat(exitCode).as(all()).isZero();
+      return this;
     }
   }
 
@@ -60,14 +69,20 @@ final class UcmProcess {
     return finish(start(IMAGE, Map.of(), args));
   }
 
+  /** Runs any program to its end; what it writes is in its order. */
+  static Ended program(Object... command) throws IOException {
+    List<String> words = Stream.of(command).map(String::valueOf).toList();
+    return finish(new ProcessBuilder(words).redirectErrorStream(true).start());
+  }
+
   static Ended finish(Process process) {
     CompletableFuture<String> out = read(process.getInputStream());
     CompletableFuture<String> err = read(process.getErrorStream());
     try {
       process.getOutputStream().close();
-      if (!process.waitFor(5, TimeUnit.MINUTES)) {
+      if (!process.waitFor(10, TimeUnit.MINUTES)) {
         process.destroyForcibly();
-        throw new AssertionError("ucm did not end within five minutes: " + out.join() + err.join());
+        throw new AssertionError("did not end within ten minutes: " + out.join() + err.join());
       }
       return new Ended(process.exitValue(), out.join(), err.join());
     } catch (IOException e) {

@@ -13,8 +13,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
+import ucm.image.UcmProcess.Ended;
 
 /** The wheel with the Python package, the image and the command {@code ucm}, in an environment of its own. */
 class WheelIT {
@@ -73,13 +72,13 @@ class WheelIT {
   void commandAndDaemonNeedNothingElse() throws Exception {
     assumeTrue(Files.isExecutable(PYTHON), "needs the Debian package python3 (.ci/packages)");
     Path environment = folder.resolve("venv");
-    Run made = run(PYTHON, "-m", "venv", environment);
-    assumeTrue(made.exitCode == 0, "needs the Debian package python3-venv (.ci/packages)");
+    Ended made = run(PYTHON, "-m", "venv", environment);
+    assumeTrue(made.exitCode() == 0, "needs the Debian package python3-venv (.ci/packages)");
     Path pip = environment.resolve("bin/pip");
-    assertThat(run(pip, "install", "--no-index", wheel())).satisfies(Run::isFine);
-    assertThat(run(pip, "check")).satisfies(Run::isFine);
+    run(pip, "install", "--no-index", wheel()).requireOk();
+    run(pip, "check").requireOk();
     Path ucm = environment.resolve("bin/ucm");
-    assertThat(run(ucm, "--version").out).startsWith("ucm " + System.getProperty("ucm.version"));
+    assertThat(run(ucm, "--version").out()).startsWith("ucm " + System.getProperty("ucm.version"));
 
     // Nothing may be written beside the package, and no user need have a home.
     Path work = Files.createDirectory(folder.resolve("work"));
@@ -89,34 +88,24 @@ class WheelIT {
       Files.setPosixFilePermissions(work, PosixFilePermissions.fromString("rwxrwxrwx"));
       Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
-    assertThat(run("chmod", "-R", "a-w", environment)).satisfies(Run::isFine);
+    run("chmod", "-R", "a-w", environment).requireOk();
     Path socket = work.resolve("d").resolve("ucm.sock");
     String start = "from ucm import daemon; print(daemon.start('%s', 60))".formatted(socket);
-    assertThat(run(user, environment.resolve("bin/python"), "-B", "-c", start).out.strip())
+    assertThat(run(user, environment.resolve("bin/python"), "-B", "-c", start).out().strip())
         .isEqualTo("None");
-    Run status = run(user, ucm, "serve", "status", "--socket", socket, "--json");
-    assertThat(status).satisfies(Run::isFine);
-    JsonNode json = JsonMapper.builder().build().readTree(status.out);
-    ProcessHandle daemon = ProcessHandle.of(json.get("pid").asLong()).orElseThrow();
+    Ended status = run(user, ucm, "serve", "status", "--socket", socket, "--json").requireOk();
+    ProcessHandle daemon = ProcessHandle.of(status.json().get("pid").asLong()).orElseThrow();
     assertThat(daemon.destroy()).isTrue();
     var _ = daemon.onExit().get();
-    assertThat(run("chmod", "-R", "u+w", environment)).satisfies(Run::isFine);
+    run("chmod", "-R", "u+w", environment).requireOk();
   }
 
-  /** A command that has ended, with all that it wrote. */
-  private record Run(int exitCode, String out) {
-
-    void isFine() {
-      assertThat(exitCode).as(out).isZero();
-    }
-  }
-
-  private Run run(Object... command) throws Exception {
+  private Ended run(Object... command) throws Exception {
     return run(List.of(), command);
   }
 
   /** Runs a command with nothing in its environment. */
-  private Run run(List<Object> before, Object... command) throws Exception {
+  private Ended run(List<Object> before, Object... command) throws Exception {
     Path out = folder.resolve("out");
     List<String> words =
         Stream.concat(before.stream(), Arrays.stream(command)).map(String::valueOf).toList();
@@ -124,6 +113,6 @@ class WheelIT {
     builder.environment().clear();
     builder.environment().put("PATH", "/usr/bin:/bin");
     Process process = builder.redirectOutput(out.toFile()).start();
-    return new Run(process.waitFor(), Files.readString(out));
+    return new Ended(process.waitFor(), Files.readString(out), "");
   }
 }
