@@ -59,6 +59,44 @@ class ImageSmokeIT {
   }
 
   @Test
+  void movesItsFirstBlocksByClassesOfItsArchive() throws IOException {
+    Path config = folder.resolve("ucm.yaml");
+    Files.writeString(
+        config,
+        Files.readString(Path.of("src/main/startup/config.yaml"))
+            .replace("/nowhere", folder.resolve("data").toString()));
+    Path log = folder.resolve("loaded");
+    String options = UcmProcess.JAVA_OPTIONS + " -Xlog:class+load:file=" + log;
+    String[] tiny =
+        "--blocks 4 --task-blocks 2 --lookups 16 --repeat 1 --warmup 0 --buffer-gb 0.05".split(" ");
+    UcmProcess.Ended ended =
+        UcmProcess.finish(
+            UcmProcess.start(
+                UcmProcess.IMAGE,
+                Map.of("UCM_JAVA_OPTS", options),
+                Stream.of(
+                        Stream.of("bench", "store", "--config", config, "--block-size", 1 << 20),
+                        Stream.of(tiny))
+                    .flatMap(words -> words)
+                    .toArray()));
+    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    List<String> ours =
+        Files.readAllLines(log).stream()
+            .filter(line -> line.matches(".*ucm\\.(api|pipeline|platform|store)\\..*"))
+            .toList();
+    List<String> elsewhere =
+        ours.stream().filter(line -> !line.endsWith("source: shared objects file")).toList();
+    assertThat(ours).hasSizeGreaterThan(300);
+    // A few are loaded by chance, or are newer than the list.
+    assertThat(elsewhere.size())
+        .as(
+            "Too much is loaded from elsewhere; renew the list by `src/main/startup/archive --list"
+                + " target/image > src/main/startup/moving`, and build again: %s",
+            elsewhere)
+        .isLessThan(ours.size() / 10);
+  }
+
+  @Test
   void goesOnWithoutItsArchiveAndSaysNothing() {
     Map<String, String> other = Map.of("UCM_JAVA_OPTS", "-XX:-UseCompressedOops");
     UcmProcess.Ended version =
