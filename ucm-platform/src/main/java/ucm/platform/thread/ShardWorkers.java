@@ -133,6 +133,17 @@ public final class ShardWorkers implements AutoCloseable {
     this.threads = own.pool(maxThreads);
   }
 
+  /**
+   * Starts the threads that work at first, so that the first task does not wait for that.
+   *
+   * @param first has each of them make what it needs
+   */
+  public void startThreads(Runnable first) {
+    for (int i = 0; i < processors; i++) {
+      threads.execute(first);
+    }
+  }
+
   /** Sets the handler of threads that end by an error. To be called before anything is submitted. */
   public void whenThreadEnds(Thread.UncaughtExceptionHandler handler) {
     faults = handler;

@@ -76,6 +76,8 @@ final class FileStoreRuntime {
   private final Supplier<List<TransferTask>> tasks;
   // What is moved for tasks of other memory.
   private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
+  // What a worker moves shards with.
+  private final ThreadLocal<ShardIo> ios;
   private final BlockWriter writer;
   private final BlockReader reader;
   final FileStoreMetrics metrics;
@@ -135,8 +137,7 @@ final class FileStoreRuntime {
     uses = new BlockUses(operations, paths, noted, volumes, clock, wallClock, timeoutNanos());
     this.tasks = tasks;
     timer = new TimeoutScheduler(config.kind());
-    ThreadLocal<ShardIo> ios =
-        ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
+    ios = ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
     writer = new BlockWriter(files, failures, ios);
     reader = new BlockReader(files, config.verify(), ios);
     collector =
@@ -267,6 +268,7 @@ final class FileStoreRuntime {
           () -> volumes.get(0).execute("uses", uses::flush));
     }
     volumes.start(timer);
+    workers.startThreads(ios::get);
   }
 
   private boolean sweep(Volume volume) {

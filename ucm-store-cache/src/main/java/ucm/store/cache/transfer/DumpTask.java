@@ -141,7 +141,7 @@ final class DumpTask extends CacheTask {
         chosen.set(shard);
       }
     }
-    goOn(there.stream().toArray());
+    goOn(members(there));
   }
 
   /** Asks for those of some blocks of which it is not known; returns which the next stage has. */
