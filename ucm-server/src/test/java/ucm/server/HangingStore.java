@@ -2,6 +2,7 @@ package ucm.server;
 
 import java.util.BitSet;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -16,17 +17,26 @@ import ucm.testkit.fault.MemoryStore;
 @StoreName("Hanging")
 public final class HangingStore extends ForwardingStore {
 
-  /** A call that hangs until it is closed. */
+  /** Calls that hang until it is closed. */
   static final class Hang implements AutoCloseable {
 
-    private final CountDownLatch reached = new CountDownLatch(1);
+    private final AtomicInteger left;
+    private final CountDownLatch reached;
     private final CountDownLatch ended = new CountDownLatch(1);
+
+    private Hang(int calls) {
+      left = new AtomicInteger(calls);
+      reached = new CountDownLatch(calls);
+    }
 
     void awaitReached() throws InterruptedException {
       reached.await();
     }
 
     private void hang() {
+      if (left.getAndDecrement() <= 0) {
+        return;
+      }
       reached.countDown();
       try {
         ended.await();
@@ -48,14 +58,14 @@ public final class HangingStore extends ForwardingStore {
 
   /** The next look-up hangs. */
   static Hang nextLookup() {
-    Hang hang = new Hang();
+    Hang hang = new Hang(1);
     LOOKUP.set(hang);
     return hang;
   }
 
-  /** The next dump hangs. */
-  static Hang nextDump() {
-    Hang hang = new Hang();
+  /** The next dumps hang. */
+  static Hang nextDumps(int count) {
+    Hang hang = new Hang(count);
     DUMP.set(hang);
     return hang;
   }
@@ -71,7 +81,7 @@ public final class HangingStore extends ForwardingStore {
   }
 
   private static void hangIfTold(AtomicReference<@Nullable Hang> next) {
-    Hang hang = next.getAndSet(null);
+    Hang hang = next.get();
     if (hang != null) {
       hang.hang();
     }

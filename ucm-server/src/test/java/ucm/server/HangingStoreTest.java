@@ -123,14 +123,33 @@ final class HangingStoreTest {
   }
 
   @Test
+  void loadsGoOnWhileSavesWaitForTheStore() throws Exception {
+    int saves = 16;
+    try (Hang _ = HangingStore.nextDumps(saves)) {
+      for (int i = 0; i < saves; i++) {
+        save(2 + i, prompt(5000 + i * BLOCK, BLOCK + 1));
+      }
+      Found found = engine.scheduler.lookup(2 + saves, 0, STORED);
+      assertThat(found.tokens()).isEqualTo(4 * BLOCK);
+      engine.check(STORED, 0, found);
+      assertThat(engine.figure("saves")).isEqualTo(saves);
+    }
+    engine.settle();
+  }
+
+  /** Has a prompt saved, and does not wait for it. */
+  private void save(int handle, int... tokens) throws Exception {
+    assertThat(engine.scheduler.lookup(handle, 0, tokens).tokens()).isZero();
+    Planned planned = engine.scheduler.plan(0, 0, handle, 0, tokens.length).getFirst();
+    engine.fill(0, tokens, planned);
+    engine.workers.getFirst().report(MessageType.SAVED, new long[] {planned.save()}, new long[0]);
+  }
+
+  @Test
   void anEngineEndsWhileItsSaveHangsAndOthersBeginAndEnd() throws Exception {
     int[] tokens = prompt(5000, 3 * BLOCK + 1);
-    try (Hang hang = HangingStore.nextDump()) {
-      Found _ = engine.scheduler.lookup(2, 0, tokens);
-      Planned planned = engine.scheduler.plan(0, 0, 2, 0, tokens.length).getFirst();
-      engine.fill(0, tokens, planned);
-      TestClient worker = engine.workers.getFirst();
-      worker.report(MessageType.SAVED, new long[] {planned.save()}, new long[0]);
+    try (Hang hang = HangingStore.nextDumps(1)) {
+      save(2, tokens);
       hang.awaitReached();
       engine.close();
       while (!engine.status().get("connected_ranks").isEmpty()) {

@@ -35,7 +35,7 @@ import ucm.server.staging.StagingSegment;
 final class RankTransfers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(RankTransfers.class);
-  // Each waits for a transfer; more of them than these find the store busy.
+  // Each waits for a transfer; more of a kind than these find the store busy.
   private static final int THREADS = 4;
   private static final int[] NO_BLOCKS = {};
   // Each task has a deadline in its store; this is for a store that does not keep it.
@@ -47,7 +47,9 @@ final class RankTransfers implements AutoCloseable {
   private final BlockHasher hasher;
   private final StoreCalls calls;
   private final WorkerMetrics metrics;
-  private final ExecutorService executor;
+  private final ExecutorService loads;
+  // Saves may wait for room for long, and loads not for them.
+  private final ExecutorService saves;
 
   /**
    * Moves nothing yet.
@@ -63,10 +65,14 @@ final class RankTransfers implements AutoCloseable {
     hasher = setup.hasher();
     calls = setup.calls(rank, store);
     metrics = setup.workerMetrics(rank);
-    executor =
-        Executors.newFixedThreadPool(
-            THREADS,
-            Thread.ofPlatform().daemon().name("ucm-serve-rank-" + rank + "-", 0).factory());
+    loads = threads("load");
+    saves = threads("save");
+  }
+
+  private ExecutorService threads(String what) {
+    String name = "ucm-serve-rank-" + rank + "-" + what + "-";
+    return Executors.newFixedThreadPool(
+        THREADS, Thread.ofPlatform().daemon().name(name, 0).factory());
   }
 
   StagingSegment segment() {
@@ -82,7 +88,7 @@ final class RankTransfers implements AutoCloseable {
   void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
     RequestPlan plan =
         new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS);
-    run(requestId, () -> load(plan), 0, done::accept);
+    run(loads, requestId, () -> load(plan), 0, done::accept);
   }
 
   /**
@@ -91,7 +97,7 @@ final class RankTransfers implements AutoCloseable {
    * @param done gets the slots of the first blocks, the caller's then; those that are missing may be loaded
    */
   void fetch(String requestId, BlockIds ids, LoadSlots slots, Consumer<int[]> done) {
-    run(requestId, () -> fetch(ids, slots), NO_BLOCKS, done);
+    run(loads, requestId, () -> fetch(ids, slots), NO_BLOCKS, done);
   }
 
   private int[] fetch(BlockIds ids, LoadSlots slots) throws InterruptedException {
@@ -124,6 +130,7 @@ final class RankTransfers implements AutoCloseable {
         new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
     AtomicReference<@Nullable Task> dump = new AtomicReference<>();
     run(
+        saves,
         requestId,
         () -> save(plan, dump),
         0,
@@ -142,9 +149,10 @@ final class RankTransfers implements AutoCloseable {
     T run() throws InterruptedException;
   }
 
-  private <T> void run(String requestId, Move<T> move, T nothing, Consumer<T> done) {
+  private <T> void run(
+      ExecutorService threads, String requestId, Move<T> move, T nothing, Consumer<T> done) {
     try {
-      executor.execute(() -> done.accept(moved(requestId, move, nothing)));
+      threads.execute(() -> done.accept(moved(requestId, move, nothing)));
     } catch (RejectedExecutionException e) {
       done.accept(nothing);
     }
@@ -218,10 +226,13 @@ final class RankTransfers implements AutoCloseable {
   /** Waits for the transfers under way; then the slots are gone. */
   @Override
   public void close() {
-    executor.shutdown();
+    loads.shutdown();
+    saves.shutdown();
     boolean ended = false;
     try {
-      ended = executor.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS);
+      ended =
+          loads.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)
+              && saves.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
