@@ -39,6 +39,14 @@ class BenchToolIT {
     }
   }
 
+  @Test
+  void theFirstLoadOfAProcessIsMeasured() throws Exception {
+    Path out = run(0, "--first", "--json");
+    JsonNode rows = JsonMapper.builder().build().readTree(Files.readString(out));
+    assertThat(rows.findValuesAsString("metric")).containsExactly("first_ms", "open_ms");
+    assertThat(rows.get(0).get("new").asDouble()).isPositive();
+  }
+
   /** The negative control: a store of somebody else's that gives wrong bytes. */
   @Test
   void aStoreThatLoadsWrongBytesIsFoundOut() throws Exception {
