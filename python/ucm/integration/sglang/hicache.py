@@ -405,7 +405,9 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         pool = self._of_tensors(keys, target_locations)
         if pool is None:
             return [one if self._only_counts() else None for one in target_locations]
-        count = pool.pages.get(pool.ids(keys), _tensor_pieces(pool, keys, target_locations))
+        pieces = _tensor_pieces(pool, keys, target_locations)
+        # SGLang makes them for this call.
+        count = pool.pages.get(pool.ids(keys), pieces, into_new=True)
         return [*target_locations[:count], *[None] * (len(keys) - count)]
 
     @_guarded(lambda _: False)
