@@ -252,6 +252,7 @@ final class FileStoreRuntime {
           config.directories());
     }
     if (!config.isScheduler()) {
+      workers.startThreads(ios::get);
       volumes.beginJob("sweep", "the sweep for dead writers", this::sweep);
     }
     if (collector != null) {
@@ -268,7 +269,6 @@ final class FileStoreRuntime {
           () -> volumes.get(0).execute("uses", uses::flush));
     }
     volumes.start(timer);
-    workers.startThreads(ios::get);
   }
 
   private boolean sweep(Volume volume) {
