@@ -29,7 +29,7 @@ def move(moves: Sequence[Move], into_new: bool = False) -> None:
 
     Args:
         into_new: Nothing was written to that memory yet. The kernel gives it before the copy then, and
-            not page by page meanwhile, which takes most of the time of the copy.
+            not page by page meanwhile, which takes more than a third of the time.
     """
     copy = _move_all_into_new if into_new else _move_all
     parts = max(1, min(_COPIERS, sum(length for _, _, length in moves) // _COPIER_BYTES))
