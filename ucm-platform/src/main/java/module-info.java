@@ -55,6 +55,8 @@ module ucm.platform {
       ucm.store.file;
   exports ucm.platform.thread to
       ucm.cli,
+      ucm.pipeline,
+      ucm.server,
       ucm.store.cache,
       ucm.store.ds3fs,
       ucm.store.file,

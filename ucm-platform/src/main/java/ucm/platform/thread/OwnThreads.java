@@ -86,25 +86,16 @@ public final class OwnThreads implements ThreadFactory {
   }
 
   /**
-   * Waits until all have ended, for no longer than some time.
+   * Waits until all have ended, for no longer than some time; an interrupt of the caller is kept for later.
    *
-   * @return false when one still runs, or the caller was interrupted (its flag is set again)
+   * @return false when one still runs
    */
   public boolean join(Duration timeout) {
-    long deadline = System.nanoTime() + timeout.toNanos();
-    try {
-      for (Thread thread : all()) {
-        // One that an executor could not start has no end.
-        if (thread.getState() != Thread.State.NEW
-            && !thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
-          return false;
-        }
-      }
-      return true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
+    long end = System.nanoTime() + timeout.toNanos();
+    // One that an executor could not start has no end.
+    return all().stream()
+        .filter(thread -> thread.getState() != Thread.State.NEW)
+        .allMatch(thread -> ThreadEnd.await(thread, Duration.ofNanos(end - System.nanoTime())));
   }
 
   private synchronized List<Thread> all() {

@@ -216,8 +216,7 @@ public final class ShardWorkers implements AutoCloseable {
    * groups which others run. Must not be called by one of the threads, nor from a group.
    *
    * @param timeout how long to wait at the most
-   * @return false when some thread still runs after the timeout, or the caller was interrupted (its
-   *     interrupt flag is set again)
+   * @return false when some thread still runs after the timeout; an interrupt of the caller is kept for later
    */
   public boolean close(Duration timeout) {
     synchronized (this) {
@@ -225,20 +224,18 @@ public final class ShardWorkers implements AutoCloseable {
     }
     shutDownIfOver();
     long end = System.nanoTime() + timeout.toNanos();
-    try {
-      boolean ended = threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
-      ended &= own.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
-      // Every group has been taken, so no other begins.
-      long stamp =
-          outsiders.tryWriteLock(Math.max(1, end - System.nanoTime()), TimeUnit.NANOSECONDS);
-      if (stamp != 0) {
-        outsiders.unlockWrite(stamp);
-      }
-      return ended && stamp != 0;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
+    boolean ended = ThreadEnd.await(timeout, threads);
+    ended &= own.join(Duration.ofNanos(end - System.nanoTime()));
+    // Every group has been taken, so no other begins.
+    return ended && ThreadEnd.await(Duration.ofNanos(end - System.nanoTime()), this::awaitOutsiders);
+  }
+
+  private boolean awaitOutsiders(Duration left) throws InterruptedException {
+    long stamp = outsiders.tryWriteLock(left.toNanos(), TimeUnit.NANOSECONDS);
+    if (stamp != 0) {
+      outsiders.unlockWrite(stamp);
     }
+    return stamp != 0;
   }
 
   /** Closes and waits for as long as it takes. */

@@ -1,6 +1,5 @@
 package ucm.platform.thread;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -89,10 +88,7 @@ public final class WorkThreads implements AutoCloseable {
   public void close() {
     threads.shutdown();
     // Reading a large directory takes as long as it takes.
-    if (!own.join(Duration.ofDays(365))) {
-      threads.shutdownNow();
-      throw new StoreException("the work was interrupted");
-    }
+    var _ = own.join(ThreadEnd.FOREVER);
     RuntimeException first = fault.get();
     if (first != null) {
       throw first;

@@ -245,6 +245,28 @@ class ShardWorkersTest {
     assertThat(workers.close(SOON)).isTrue();
   }
 
+  @Test
+  void waitsForWhatRunsAlsoOnAnInterruptedThread() {
+    Thread closing = Thread.currentThread();
+    AtomicInteger ran = new AtomicInteger();
+    ShardWorkers workers = workers(1, 1);
+    workers.submit(
+        new Shards(
+            1,
+            i -> {
+              // Until close has seen it.
+              while (closing.isInterrupted() || closing.getState() == Thread.State.RUNNABLE) {
+                Thread.onSpinWait();
+              }
+              ran.incrementAndGet();
+            }));
+    closing.interrupt();
+    boolean ended = workers.close(SOON);
+    assertThat(Thread.interrupted()).isTrue();
+    assertThat(ended).isTrue();
+    assertThat(ran).hasValue(1);
+  }
+
   private static boolean awaits(CountDownLatch latch) {
     try {
       return latch.await(60, TimeUnit.SECONDS);

@@ -1,6 +1,7 @@
 package ucm.server.session;
 
 import java.io.IOException;
+import java.time.Duration;
 import java.util.BitSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -19,6 +20,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.pipeline.Pipeline;
+import ucm.platform.thread.ThreadEnd;
 import ucm.server.protocol.NamedFields.ChunksMessage;
 import ucm.server.protocol.NamedFields.RegionMessage;
 import ucm.server.protocol.ProtocolException;
@@ -34,7 +36,7 @@ public final class RegionBlocks implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(RegionBlocks.class);
   // Each task has a deadline in its store; this is for a store that does not keep it.
-  private static final long CLOSE_SECONDS = 120;
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
 
   private final String engine;
   private final Pipeline pipeline;
@@ -168,22 +170,16 @@ public final class RegionBlocks implements AutoCloseable {
   /** Waits until nothing uses the worker's memory any more, and forgets it. */
   @Override
   public void close() {
-    boolean ended = false;
-    try {
-      ended = awaitMoves();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    if (ended) {
+    if (ThreadEnd.await(PATIENCE, this::awaitMoves)) {
       executor.shutdown();
       region.close();
     } else {
-      LOG.warn("{}: moves did not end within {} s; its memory stays mapped", engine, CLOSE_SECONDS);
+      LOG.warn("{}: moves did not end within {}; its memory stays mapped", engine, PATIENCE);
     }
   }
 
-  private synchronized boolean awaitMoves() throws InterruptedException {
-    long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(CLOSE_SECONDS);
+  private synchronized boolean awaitMoves(Duration most) throws InterruptedException {
+    long until = System.nanoTime() + most.toNanos();
     while (moving > 0) {
       long left = until - System.nanoTime();
       if (left <= 0) {

@@ -29,6 +29,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
+import ucm.platform.thread.ThreadEnd;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockScan;
@@ -460,12 +461,13 @@ final class FileStoreRuntime {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    try {
-      volumes.awaitJob("sweep");
-      volumes.awaitJob("scan");
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    ThreadEnd.await(
+        ThreadEnd.FOREVER,
+        _ -> {
+          volumes.awaitJob("sweep");
+          volumes.awaitJob("scan");
+          return true;
+        });
     volumes.close();
     io.close();
     volumes.all().forEach(volume -> volume.lease.release());

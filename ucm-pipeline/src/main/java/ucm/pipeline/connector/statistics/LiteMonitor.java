@@ -27,6 +27,7 @@ import ucm.lite.curve.TraceAnalyzer;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.platform.thread.ThreadEnd;
 
 /**
  * What lite mode knows while it runs: the hit rate so far, and from a sample the hit rate of caches
@@ -51,7 +52,7 @@ public final class LiteMonitor implements AutoCloseable {
   /** How often what is new is published. */
   public static final Duration INTERVAL = Duration.ofSeconds(5);
 
-  private static final long CLOSE_SECONDS = 10;
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
 
   private final JsonFactory json = new JsonFactory();
   private final EngineSpec spec;
@@ -247,13 +248,8 @@ public final class LiteMonitor implements AutoCloseable {
           giveNameBack();
         });
     publisher.shutdown();
-    try {
-      if (!publisher.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
-        publisher.shutdownNow();
-      }
-    } catch (InterruptedException e) {
+    if (!ThreadEnd.await(PATIENCE, publisher)) {
       publisher.shutdownNow();
-      Thread.currentThread().interrupt();
     }
   }
 }

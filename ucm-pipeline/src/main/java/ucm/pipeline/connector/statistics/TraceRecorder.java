@@ -2,6 +2,7 @@ package ucm.pipeline.connector.statistics;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -10,6 +11,7 @@ import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.platform.thread.ThreadEnd;
 
 /**
  * Writes one line for each request, in the form of the original's traces, on a thread of its own:
@@ -25,7 +27,7 @@ import ucm.pipeline.connector.engine.EngineSpec;
 public final class TraceRecorder implements AutoCloseable {
 
   private static final int QUEUE_DEPTH = 4096;
-  private static final long CLOSE_SECONDS = 10;
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
   private static final long MICROS = 1_000_000;
 
   private final RotatedFile file;
@@ -102,15 +104,12 @@ public final class TraceRecorder implements AutoCloseable {
   @Override
   public void close() {
     writer.shutdown();
-    try {
-      if (!writer.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
-        writer.shutdownNow();
-        return; // The writer still has the file.
-      }
-      file.close();
-    } catch (InterruptedException e) {
+    if (!ThreadEnd.await(PATIENCE, writer)) {
       writer.shutdownNow();
-      Thread.currentThread().interrupt();
+      return; // The writer still has the file.
+    }
+    try {
+      file.close();
     } catch (IOException e) {
       faults.record("the trace " + file + " was not closed", e);
     }

@@ -73,6 +73,18 @@ class TraceRecorderTest {
                 + " 1, ucm_block_ids: []");
   }
 
+  @Test
+  void writesWhatWaitsWhenAnInterruptedThreadClosesIt() throws IOException {
+    TraceRecorder recorder = recorder(options(1 << 20, 2));
+    for (int i = 0; i < 2000; i++) {
+      recorder.record("cmpl-" + i, 10, 99, IDS);
+    }
+    Thread.currentThread().interrupt();
+    recorder.close();
+    assertThat(Thread.interrupted()).isTrue();
+    assertThat(Files.readAllLines(file())).hasSize(2001);
+  }
+
   /** Daemons in two containers may have one number and one folder; here both are in one process. */
   @Test
   void twoLivingWritersOfOneNameHaveFilesOfTheirOwn() throws IOException {

@@ -292,7 +292,7 @@ public final class CacheRuntime {
   public void close(Duration timeout) {
     long end = System.nanoTime() + timeout.toNanos();
     writeRest(end);
-    boolean copied = closeCopiers();
+    boolean copied = copiers.close(JOIN);
     copied &= engineDevice.closeThreads(JOIN);
     if (!dispatcher.close(JOIN)) {
       LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
@@ -354,21 +354,6 @@ public final class CacheRuntime {
 
   private static Duration left(long end) {
     return Duration.ofNanos(Math.max(0, end - System.nanoTime()));
-  }
-
-  /** Waits although the thread may be interrupted, which is kept for later. */
-  private boolean closeCopiers() {
-    long end = System.nanoTime() + JOIN.toNanos();
-    boolean interrupted = false;
-    boolean ended = copiers.close(JOIN);
-    while (Thread.interrupted()) {
-      interrupted = true;
-      ended = copiers.close(left(end));
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-    return ended;
   }
 
   private void plan(CacheTask work) {

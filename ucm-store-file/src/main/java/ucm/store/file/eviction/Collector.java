@@ -24,6 +24,7 @@ import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
+import ucm.platform.thread.ThreadEnd;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockScan;
 import ucm.store.file.config.FileStoreConfig;
@@ -429,12 +430,7 @@ public final class Collector implements AutoCloseable {
       closed = true;
       notifyAll();
     }
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return;
-    }
+    ThreadEnd.await(List.of(thread));
     uses.flush();
     if (holdsLease) {
       remember(volumes.all());

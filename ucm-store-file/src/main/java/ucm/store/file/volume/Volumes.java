@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.thread.OwnThreads;
+import ucm.platform.thread.ThreadEnd;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
@@ -351,7 +352,7 @@ public final class Volumes implements AutoCloseable {
   /** Waits until everything is done that was to be done {@link #later}, as long as a file system takes for it. */
   public void awaitCleanup() {
     cleanup.shutdown();
-    cleaner.join(Duration.ofDays(365));
+    cleaner.join(ThreadEnd.FOREVER);
   }
 
   /** Begins nothing more, and ends the threads; one that the file system holds is left to end by itself. */

@@ -32,6 +32,7 @@ import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.InOneDirectory;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.Waiting;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
@@ -104,6 +105,25 @@ final class CollectorTest extends InOneDirectory {
     store.collector().makeRound();
     assertThat(names()).isEqualTo(expected);
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+  }
+
+  @Test
+  void givesItsLocksBackWhenAnInterruptedThreadClosesIt() throws Exception {
+    LocalFileStore one = stores.open(settings(BLOCKS, Map.of()));
+    one.collector().awaitFirstRound();
+    assertThat(one.collector().holdsLease()).isTrue();
+    LocalFileStore other = stores.open(settings(BLOCKS, Map.of()));
+    other.collector().makeRound();
+    assertThat(other.collector().holdsLease()).isFalse();
+    Thread.currentThread().interrupt();
+    one.collector().close();
+    assertThat(Thread.interrupted()).isTrue();
+    Waiting.until(
+        "the other has the locks",
+        () -> {
+          other.collector().makeRound();
+          return other.collector().holdsLease();
+        });
   }
 
   @Test
