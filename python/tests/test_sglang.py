@@ -14,6 +14,7 @@ from daemons import processes_of
 from hicache_engine import HiCacheEngine, HostPool, keys
 from test_end_to_end import settle, status
 from ucm import client, pages
+from ucm.daemon import may_start
 from ucm.integration.sglang import hicache, pools
 from ucm.integration.sglang.hicache import UcmHiCache
 
@@ -220,15 +221,18 @@ def test_a_prefix_of_what_is_stored_already(daemon, pipeline):
     engine.close()
 
 
-def test_a_full_store_takes_no_more_and_serves_what_it_has(daemon):
-    daemon.write_yaml("Posix", "")
-    with open(daemon.yaml, "a", encoding="utf-8") as file:
-        file.write("      posix_capacity_gb: 0.0005\n      posix_gc_enable: false\n")
-    engine = HiCacheEngine(extra(daemon))
+@pytest.mark.parametrize("zero_copy", [True, False], ids=["v1", "generic"])
+@pytest.mark.parametrize("pipeline", ["Posix", "Cache|Posix"])
+def test_a_full_store_takes_no_more_and_serves_what_it_has(daemon, pipeline, zero_copy):
+    daemon.write_yaml(pipeline, more="posix_capacity_gb: 0.0005\n      posix_gc_enable: false")
+    engine = HiCacheEngine(extra(daemon), zero_copy=zero_copy)
     chain = keys(8, 120)
-    assert engine.backup(chain) == 0
+    said = 0
+    # What is told as stored is there, also of a buffer above it.
+    while engine.backup(chain[said : said + 5]) == 5:
+        said += 5
     found, read = engine.prefetch(chain)
-    assert 0 < found < 120
+    assert 0 < said <= found < 120
     assert read == found
     assert engine.backup(keys(9, 5)) == 0
     assert engine.prefetch(chain) == (found, found)
@@ -433,6 +437,36 @@ def test_configurations_of_other_versions(daemon):
     storage.close()
     storage.close()
     pool.free(indices)
+
+
+@pytest.mark.parametrize("gigabytes", ["many", -1, float("nan")])
+def test_without_a_size_of_the_staging_nothing_is_told_as_stored(daemon, caplog, gigabytes):
+    engine = HiCacheEngine(extra(daemon, ucm_staging_gb=gigabytes))
+    assert f"ucm_staging_gb is {gigabytes}, and should be a number of GiB" in caplog.text
+    assert engine.backup(keys(17, 3)) == 0
+    storage, pool = engine.ranks[0].storage, engine.ranks[0].pool
+    indices = pool.alloc(3)
+    assert storage.batch_get_v1(keys(17, 3), indices) == [False] * 3
+    pool.free(indices)
+    engine.close()
+
+
+def test_a_pool_that_fails_is_none_that_only_counts(daemon, monkeypatch):
+    monkeypatch.setattr(hicache, "HostPool", None)
+    engine = HiCacheEngine(extra(daemon))
+    assert engine.backup(keys(17, 3)) == 0
+    engine.close()
+
+
+def test_more_staging_than_can_be_had_is_what_the_daemon_gives(daemon):
+    engine = HiCacheEngine(extra(daemon, ucm_staging_gb=1e6))
+    assert engine.backup(keys(18, 3)) == 3
+    engine.close()
+
+
+@pytest.mark.parametrize("said, starts", [(True, True), (False, False), ("False", False), ("true", True)])
+def test_whether_a_daemon_is_started_may_be_said_as_text(said, starts):
+    assert may_start({"ucm_start_daemon": said}) is starts
 
 
 def test_without_the_name_of_a_model_nothing_is_stored(daemon, caplog):

@@ -33,6 +33,7 @@ CHANGES = {
     "dtype of the cache": {"pool": {"dtype": torch.float16}},
     "layers and heads that make as many bytes": {"pool": {"layers": 2, "heads": 3}},
     "dimension of a head": {"pool": {"heads": 4, "dim": 4}},
+    "stage of a pipeline": {"pool": {"first": 3}},
     "size of a page": {"pool": {"page_size": 8}},
     "layout": {"layout": "page_first_direct"},
     "ranks": {"tp": 2},

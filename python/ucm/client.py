@@ -169,7 +169,7 @@ class Link:
     ) -> None:
         self.epoch = 0
         self._path = daemon.socket_path(extra)
-        self._starts = bool(extra.get("ucm_start_daemon", True))
+        self._starts = daemon.may_start(extra)
         self._role = role
         self._client = client
         self._opened = opened

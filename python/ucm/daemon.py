@@ -49,6 +49,11 @@ def socket_path(extra: Mapping[str, Any]) -> str:
     return os.path.join(folder, "ucm.sock")
 
 
+def may_start(extra: Mapping[str, Any]) -> bool:
+    """Whether a daemon is started where none answers: ``ucm_start_daemon``, which some write as text."""
+    return str(extra.get("ucm_start_daemon", True)).lower() not in ("false", "0", "no", "off")
+
+
 def token_path(socket: str) -> str:
     """Where the daemon's token lies."""
     stem = socket[: -len(".sock")] if socket.endswith(".sock") else socket

@@ -23,6 +23,8 @@ MOVE_SECONDS = 30.0
 # A daemon that is silent for so long is asked for a sign of life, and has as long to give one.
 SILENT_SECONDS = 1.0
 FEWEST_SLOTS = 4
+# The daemon gives fewer.
+MOST_SLOTS = 1 << 20
 # So that reads and writes of two steps each leave slots for the other.
 STEPS = 4
 # So that one step is copied here while the daemon reads or writes the next one.
@@ -207,14 +209,14 @@ class Pages:
         self._identify = identify
         # A generation that the daemon has not been told of yet.
         self._untold = ""
-        self._most_slots = max(FEWEST_SLOTS, staging_bytes // page_bytes)
+        self._most_slots = min(max(FEWEST_SLOTS, staging_bytes // page_bytes), MOST_SLOTS)
         self._session: Optional[Session] = None
         self._log = log
         self._link = Link(extra, protocol.WORKER, client, self._open, log)
 
-    def start(self) -> None:
-        """Connects, and waits for that no longer than a minute."""
-        self._link.start(REGISTER_SECONDS)
+    def start(self, seconds: float = REGISTER_SECONDS) -> None:
+        """Connects, and waits for that no longer than it may."""
+        self._link.start(seconds)
 
     @property
     def connected(self) -> bool:

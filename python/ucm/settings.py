@@ -20,7 +20,7 @@ def ask(extra: Mapping[str, Any], name: str, text: str) -> int:
     try:
         connection = _connect(path)
     except (FileNotFoundError, ConnectionRefusedError):
-        if not extra.get("ucm_start_daemon", True):
+        if not daemon.may_start(extra):
             raise
         missing = daemon.start(path, START_SECONDS)
         if missing is not None:

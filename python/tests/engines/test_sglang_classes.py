@@ -13,7 +13,7 @@ from sglang_pools import content, fill, indices, keys, make
 COUNT = 12
 SOURCE = [3, 7, 1, 9, 2, 12, 14, 5, 20, 22, 17, 30]
 TARGET = list(range(31, 43))
-LAYOUTS = ["page_first", "page_first_direct", "layer_first"]
+LAYOUTS = ["page_first", "page_first_direct", "layer_first", "page_head"]
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,8 @@ from sglang.srt.mem_cache.hicache_storage import PoolHitPolicy, PoolName, PoolTr
 from sglang.srt.runtime_context import get_context
 from sglang_engine import storage
 from sglang_pools import PAGES, content, fill, indices, keys, make
+from ucm.client import Link
+from ucm.pages import REGISTER_SECONDS
 
 ALL, TRAILING = PoolHitPolicy.ALL_PAGES, PoolHitPolicy.TRAILING_PAGES
 DTYPES = {"e5m2": "e5m2", "e4m3": "e4m3fn"}
@@ -239,3 +241,13 @@ def test_what_cannot_be_served_is_nothing_and_never_raises(site, wrong):
     assert here.ucm.batch_exists_v2(chain).kv_hit_pages == 2
     here.ucm.register_mem_host_pool_v2(object(), PoolName.MAMBA)
     assert here.ucm.batch_exists_v2(chain).kv_hit_pages == 2
+
+
+@pytest.mark.short
+def test_a_daemon_that_does_not_answer_is_waited_for_once(site, monkeypatch):
+    waited = []
+    monkeypatch.setattr(Link, "start", lambda self, seconds: waited.append(seconds))
+    pools = {PoolName.SWA: sglang_pools.heads(layers=1), PoolName.MAMBA: sglang_pools.states()}
+    here = site(sglang_pools.heads(), pools)
+    assert waited == [REGISTER_SECONDS, 0, 0]
+    assert here.ucm.batch_exists_v2(keys("alone", 2)).kv_hit_pages == 0

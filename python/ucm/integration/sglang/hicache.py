@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import math
 import os
 import threading
 from typing import Any, Callable, Counter, Dict, List, Optional, Sequence, Set, TypeVar, cast
@@ -19,12 +20,13 @@ from sglang.srt.mem_cache.hicache_storage import HiCacheStorage
 from ucm.integration import stores
 from ucm.integration.sglang import identity
 from ucm.integration.sglang.pools import HostPool, first_page, has_no_bytes, order, page_size
-from ucm.pages import Pages, Pieces
+from ucm.pages import REGISTER_SECONDS, Pages, Pieces
 from ucm.protocol import Engine, Identity
 
 POOL = "kv"
 # Pages of a draft model that come in tensors (SGLang 0.5.12 to 0.5.19); later ones have a pool of SGLang's.
 DRAFTS = "drafts"
+STAGING_KEY = "ucm_staging_gb"
 DEFAULT_STAGING_GB = 0.5
 SHARE_BESIDE = 0.25
 # Below it the cost of each page outweighs that of its bytes.
@@ -89,6 +91,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self._kv: Any = None
         self._kv_name: List[Any] = []
         self._dtype = ""
+        self._staging_gb = DEFAULT_STAGING_GB
         self._adding = threading.Lock()
         self._model_identity = Identity()
 
@@ -101,6 +104,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     @_guarded(lambda _: None)
     def _register(self, pool: Any) -> None:
+        # Until all is well: a pool that failed is none that only counts.
+        self._kv = None
         layout = str(getattr(pool, "layout", ""))
         try:
             page_bytes = 0 if has_no_bytes(pool) else sum(first_page(pool))
@@ -125,6 +130,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._say(logging.ERROR, f"UCM: {error}, so nothing is found or stored")
             return
         try:
+            self._staging_gb = _staging_gb(self._extra.get(STAGING_KEY))
             self._dtype = identity.dtype(pool, self._extra)
             name = self._identity(pool, POOL, page_bytes)
             model = identity.Model(self._extra, self._model, self._log)
@@ -132,17 +138,17 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._say(logging.ERROR, f"UCM: {refusal}. Nothing is found or stored.")
             return
         self._model_identity = Identity("", model.config, model.weights)
-        self._kv, self._kv_name = pool, name
-        if not page_bytes:
-            return
-        if page_bytes < SMALL_PAGE_BYTES:
+        self._kv_name = name
+        if 0 < page_bytes < SMALL_PAGE_BYTES:
             self._say(
                 logging.WARNING,
                 f"UCM: a page of {page_size(pool)} tokens has {page_bytes} bytes; below"
                 f" {SMALL_PAGE_BYTES} storing and finding it costs more than its bytes: set a larger"
                 " --page-size",
             )
-        self._add(POOL, engine, page_bytes, name, pool)
+        if page_bytes:
+            self._add(POOL, engine, page_bytes, name, pool)
+        self._kv = pool
 
     def _add(
         self, kind: str, engine: Engine, page_bytes: int, name: List[Any], pool: Any = None
@@ -151,9 +157,8 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         if before is not None:
             before.close()
         client = f"sglang-{self._tp_rank}" + ("" if kind == POOL else f"-{kind}")
-        staging = float(self._extra.get("ucm_staging_gb", DEFAULT_STAGING_GB))
         # There may be ten pools beside that of the KV cache, which move less.
-        staging *= 1.0 if kind == POOL else SHARE_BESIDE
+        staging = self._staging_gb * (1.0 if kind == POOL else SHARE_BESIDE)
         pages = Pages(
             self._extra,
             client,
@@ -163,8 +168,10 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
             self._log,
             lambda: self._model_identity._replace(generation=self._generation()),
         )
+        # A daemon that does not answer is not waited for again for each pool.
+        answers = all(one.pages.connected for one in self._pools.values())
         self._pools[kind] = HostPool(pool, pages, name)
-        pages.start()
+        pages.start(REGISTER_SECONDS if answers else 0.0)
 
     def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
         """Takes a pool beside that of the KV cache, such as of sliding windows or states."""
@@ -472,6 +479,16 @@ def _launch() -> str:
         # The name of the program, in parentheses, may have any characters.
         started = file.read().rpartition(")")[2].split()[19]
     return f"{boot} {parent} {started}"
+
+
+def _staging_gb(said: Any) -> float:
+    try:
+        found = DEFAULT_STAGING_GB if said is None else float(said)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise identity.Refused(f"{STAGING_KEY} is {said}, and should be a number of GiB")
+    return found
 
 
 def _first(count: int, keys: Sequence[str]) -> List[bool]:

@@ -12,12 +12,22 @@ class HostPool:
     """K and V of MHA, or the latent of MLA. Free memory is poisoned, so that a late write shows."""
 
     def __init__(
-        self, layout, mla=False, page_size=4, pages=300, layers=3, heads=2, dim=8, dtype=torch.bfloat16
+        self,
+        layout,
+        mla=False,
+        page_size=4,
+        pages=300,
+        layers=3,
+        heads=2,
+        dim=8,
+        dtype=torch.bfloat16,
+        first=0,
     ):
         self.layout, self.mla, self.page_size, self.dtype = layout, mla, page_size, dtype
         self._itemsize = torch.empty(0, dtype=dtype).element_size()
         self.size = pages * page_size
         self.layer_num, self.head_num, self.head_dim = layers, 1 if mla else heads, dim
+        self.start_layer, self.end_layer = first, first + layers
         inner = (self.head_num, dim)
         shape = {
             "layer_first": (layers, self.size, *inner),
