@@ -219,6 +219,22 @@ public interface Store extends AutoCloseable {
   FlushResult flush(Duration timeout) throws InterruptedException;
 
   /**
+   * Whether so many bytes more would be kept, beside those that dumps have brought already: nothing of them
+   * is refused for want of space, and no fault of the volume is known that would. A caller that wants to go on
+   * before a dump has {@linkplain Task#whenSettled settled} asks this when it has completed. Others may take
+   * the room meanwhile, so a store errs on the side of false. Never blocks. The default knows nothing of its
+   * room.
+   *
+   * @param bytes of blocks; 0 is for those that dumps have brought
+   * @return false when there is no room, or it is not known
+   * @throws StoreClosedException when the store is closed
+   */
+  default boolean hasRoom(long bytes) {
+    lookup(BlockIds.empty());
+    return false;
+  }
+
+  /**
    * Says which blocks are durable in the last stage. By default none is; a stage above another one
    * asks that, and a store that keeps blocks beyond its process says which.
    *

@@ -249,6 +249,11 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider, Reloa
   }
 
   @Override
+  public boolean hasRoom(long bytes) {
+    return ask(() -> head.hasRoom(bytes));
+  }
+
+  @Override
   public BitSet durable(BlockIds ids) {
     return ask(() -> head.durable(ids));
   }

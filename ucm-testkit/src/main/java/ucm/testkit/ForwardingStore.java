@@ -106,6 +106,11 @@ public abstract class ForwardingStore implements Store, IndexLookup, MemoryProvi
   }
 
   @Override
+  public boolean hasRoom(long bytes) {
+    return inner().hasRoom(bytes);
+  }
+
+  @Override
   public BitSet durable(BlockIds ids) {
     return inner().durable(ids);
   }

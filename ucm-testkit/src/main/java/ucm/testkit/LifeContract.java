@@ -265,6 +265,7 @@ interface LifeContract extends ContractPart {
     uses.put("load", () -> store.load(memory.transfer()));
     uses.put("dump", () -> store.dump(memory.transfer()));
     uses.put("flush", () -> store.flush(Duration.ZERO));
+    uses.put("hasRoom", () -> store.hasRoom(0));
     uses.put("durable", () -> store.durable(ids));
     if (suite().removesBlocks()) {
       uses.put("remove", () -> store.remove(ids));

@@ -44,6 +44,7 @@ final class RankTransfers implements AutoCloseable {
   private final int rank;
   private final StagingSegment segment;
   private final BlockLayout layout;
+  private final Store store;
   private final BlockHasher hasher;
   private final StoreCalls calls;
   private final WorkerMetrics metrics;
@@ -62,6 +63,7 @@ final class RankTransfers implements AutoCloseable {
     this.rank = rank;
     this.segment = segment;
     this.layout = layout;
+    this.store = store;
     hasher = setup.hasher();
     calls = setup.calls(rank, store);
     metrics = setup.workerMetrics(rank);
@@ -121,11 +123,9 @@ final class RankTransfers implements AutoCloseable {
    * Saves blocks from slots.
    *
    * @param done called when the slots may be written again
-   * @param settled called after that, when the last stage has kept or refused the blocks; null when nobody
-   *     waits for it
+   * @param kept called after that, by {@link #whenKept}; null when nobody waits for it
    */
-  void save(
-      String requestId, BlockIds ids, int[] slots, Runnable done, @Nullable Runnable settled) {
+  void save(String requestId, BlockIds ids, int[] slots, Runnable done, @Nullable Runnable kept) {
     RequestPlan plan =
         new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
     AtomicReference<@Nullable Task> dump = new AtomicReference<>();
@@ -137,12 +137,37 @@ final class RankTransfers implements AutoCloseable {
         _ -> {
           done.run();
           Task task = dump.get();
-          if (settled != null && task != null) {
-            task.whenSettled(settled);
-          } else if (settled != null) {
-            settled.run();
+          if (kept != null && task != null) {
+            whenKept(store, task, kept);
+          } else if (kept != null) {
+            kept.run();
           }
         });
+  }
+
+  /**
+   * Runs an action when the blocks of a dump are where they can be found: with an upper stage, as long as the last
+   * one has room for all that is on its way to it; else with the last one, or refused by it, so that nothing is
+   * told as stored that a full store refuses. The action must not block and must not throw.
+   */
+  static void whenKept(Store store, Task dump, Runnable action) {
+    dump.whenTerminal(
+        () -> {
+          if (hasRoom(store)) {
+            action.run();
+          } else {
+            dump.whenSettled(action);
+          }
+        });
+  }
+
+  private static boolean hasRoom(Store store) {
+    try {
+      return store.hasRoom(0);
+    } catch (RuntimeException _) {
+      // How the dump ends says why.
+      return false;
+    }
   }
 
   private interface Move<T> {

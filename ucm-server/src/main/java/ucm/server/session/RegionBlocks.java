@@ -83,7 +83,7 @@ public final class RegionBlocks implements AutoCloseable {
   public void store(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
     BlockIds ids = names.apply(blocks.ids());
     Transfer transfer = transfer(ids, blocks.chunks());
-    if (!admission.begin(() -> move(transfer, pipeline::dump, _ -> pipeline.lookup(ids), answer))) {
+    if (!admission.begin(() -> move(transfer, true, _ -> pipeline.lookup(ids), answer))) {
       answer(() -> pipeline.lookup(ids), answer);
     }
   }
@@ -97,7 +97,7 @@ public final class RegionBlocks implements AutoCloseable {
    */
   public void load(ChunksMessage blocks, Consumer<BitSet> answer) throws ProtocolException {
     BlockIds ids = names.apply(blocks.ids());
-    move(transfer(ids, blocks.chunks()), pipeline::load, RegionBlocks::moved, answer);
+    move(transfer(ids, blocks.chunks()), false, RegionBlocks::moved, answer);
   }
 
   private static BitSet moved(TransferResult result) {
@@ -108,13 +108,13 @@ public final class RegionBlocks implements AutoCloseable {
 
   private void move(
       Transfer transfer,
-      Function<Transfer, Task> start,
+      boolean isDump,
       Function<TransferResult, BitSet> outcome,
       Consumer<BitSet> answer) {
     begin();
     Task task;
     try {
-      task = start.apply(transfer);
+      task = isDump ? pipeline.dump(transfer) : pipeline.load(transfer);
     } catch (StoreException e) {
       LOG.warn("{}: {} blocks are not moved: {}", engine, transfer.shardCount(), e.toString());
       ended();
@@ -122,7 +122,12 @@ public final class RegionBlocks implements AutoCloseable {
       return;
     }
     task.whenTerminal(this::ended);
-    task.whenSettled(() -> answer(() -> outcome.apply(task.result()), answer));
+    Runnable told = () -> answer(() -> outcome.apply(task.result()), answer);
+    if (isDump) {
+      RankTransfers.whenKept(pipeline, task, told);
+    } else {
+      task.whenTerminal(told);
+    }
   }
 
   private synchronized void ended() {

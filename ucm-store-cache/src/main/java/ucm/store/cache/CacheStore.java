@@ -153,7 +153,7 @@ public final class CacheStore extends AbstractStore implements Clearable, BlockL
 
   @Override
   public void giveBack(int[] slots) {
-    runtime().pool.giveBack(slots);
+    runtime().giveBack(slots);
   }
 
   @Override
@@ -206,6 +206,15 @@ public final class CacheStore extends AbstractStore implements Clearable, BlockL
       return cache.flush(timeout);
     }
     return next == null ? FlushResult.clean() : next.flush(timeout);
+  }
+
+  /** Asks for as much as all pools that divide the buffer may still have to write: each asks for itself. */
+  @Override
+  public boolean hasRoom(long bytes) {
+    requireOpen();
+    Store below = next;
+    return below != null
+        && below.hasRoom(Math.addExact(bytes, Objects.requireNonNull(config).capacityBytes()));
   }
 
   @Override

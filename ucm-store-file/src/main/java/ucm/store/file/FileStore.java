@@ -248,6 +248,11 @@ public abstract class FileStore extends AbstractStore
   }
 
   @Override
+  public boolean hasRoom(long bytes) {
+    return engine().hasRoom(bytes);
+  }
+
+  @Override
   public BitSet durable(BlockIds ids) {
     // A file has its name only after what durability asks for; the index may know removed ones.
     return engine().lookup.onDisk(ids);

@@ -44,6 +44,7 @@ import ucm.store.file.config.IoEngine;
 import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.Folder;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lookup.BlockLookup;
 import ucm.store.file.space.SpaceLimit;
@@ -370,6 +371,12 @@ final class FileStoreRuntime {
     long now = clock.getAsLong();
     files.opened.closeIdle(now);
     writer.giveUpDue(now, timeoutNanos());
+  }
+
+  /** Whether blocks of so many bytes would be written; see {@link FileStore#hasRoom}. */
+  boolean hasRoom(long bytes) {
+    long blocks = Math.ceilDiv(bytes, config.layout().blockSize());
+    return space.hasRoom(blocks * Folder.inUnits(files.format.fileSize()));
   }
 
   /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */

@@ -167,8 +167,15 @@ public final class CacheRuntime {
   /** Lends the first blocks that are in the pool. */
   public int[] lend(BlockIds ids) {
     int[] lent = pool.lend(ids);
+    writes.busy(lent.length);
     metrics.hitShards.add((long) lent.length * config.layout().shardCount());
     return lent;
+  }
+
+  /** Takes back what was lent, by this or by a {@link FetchTask}. */
+  public void giveBack(int[] lent) {
+    writes.busy(-lent.length);
+    pool.giveBack(lent);
   }
 
   /** The transfer of a {@link FetchTask}: it says of no slot which it is, as that is found later. */

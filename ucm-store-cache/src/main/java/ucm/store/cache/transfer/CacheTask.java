@@ -156,11 +156,13 @@ abstract class CacheTask extends TransferTask {
   /** All shards have ended; the task is not seen to have completed yet. */
   void ended() {}
 
-  /** Counts and logs the task when it ends. */
+  /** Counts and logs the task when it ends; until then the engine waits for it. */
   final void start() {
+    cache.writes.busy(1);
     beforeTerminal(
         () -> {
           ended();
+          cache.writes.busy(-1);
           long nanos = System.nanoTime() - startNanos;
           cache
               .metrics

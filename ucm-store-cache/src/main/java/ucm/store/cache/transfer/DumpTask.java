@@ -230,7 +230,7 @@ final class DumpTask extends CacheTask {
 
   @Override
   void fill(int[] shards) {
-    cache.writes.copy(new Copy(this, shards, slotsOf(shards)));
+    cache.copy(new Copy(this, shards, slotsOf(shards)));
   }
 
   /** Says that a shard is settled, which no thread says twice. */
@@ -353,7 +353,6 @@ final class DumpTask extends CacheTask {
         ended(group, end - first);
         first = end;
       }
-      cache.writes.copied(to - from);
     }
 
     private int groupOf(int index) {

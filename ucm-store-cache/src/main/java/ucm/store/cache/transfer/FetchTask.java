@@ -44,6 +44,7 @@ final class FetchTask extends LoadTask implements BlockLender.Fetch {
   @Override
   void ended() {
     lent = cache.pool.lendFetched(fetched);
+    cache.writes.busy(lent.length);
   }
 
   @Override

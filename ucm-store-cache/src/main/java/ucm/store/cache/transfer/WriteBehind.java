@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Writes dumped shards to the next stage in the background, some transfers at a time.
  *
- * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment:
- * both want the same processors and memory bandwidth, and an engine waits for the copies. They go at
- * once when a task wants slots, or a caller waits for them, by a flush or until their dump has settled.
+ * <p>While an engine waits for a task, or reads what is lent to it, the writes are held back, and for a moment
+ * after that: both want the same processors, memory bandwidth and disks. They go after a second in any case,
+ * and at once when a task wants slots, or a caller waits for them, by a flush or until their dump has settled.
  *
  * <p>What waits here is bounded by the slots of the pool: each shard keeps its slot.
  */
@@ -21,13 +21,14 @@ final class WriteBehind {
   // Transfers, and bytes, that the next stage is given before it is done with others.
   private static final int MAX_UNDER_WAY = 32;
   private static final long MAX_BYTES = 128L << 20;
-  private static final long MAX_HOLD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-  // A burst of dumps is one dump to the engine.
-  private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long MAX_HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
+  // What an engine asks next comes soon.
+  private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final CacheRuntime cache;
-  private final AtomicInteger copying = new AtomicInteger();
+  private final AtomicInteger busy = new AtomicInteger();
   private volatile long quietSinceNanos;
   // Guarded by this.
   private final ArrayDeque<NextWrite> waiting = new ArrayDeque<>();
@@ -41,15 +42,9 @@ final class WriteBehind {
     this.cache = cache;
   }
 
-  /** Has shards copied into their slots, which are then offered here. */
-  void copy(DumpTask.Copy batch) {
-    copying.addAndGet(batch.shards.length);
-    cache.copy(batch);
-  }
-
-  /** Shards of a copy have ended, and were offered where they were the last of their group. */
-  void copied(int shards) {
-    if (copying.addAndGet(-shards) == 0) {
+  /** So many more, or fewer, tasks and blocks that are lent are under way for the engine. */
+  void busy(int change) {
+    if (busy.addAndGet(change) == 0) {
       quietSinceNanos = System.nanoTime();
     }
   }
@@ -98,8 +93,8 @@ final class WriteBehind {
       synchronized (this) {
         long hold = holdNanos();
         if (hold > 0) {
-          // No event tells when copying ends: what waits for the copies is to go on first.
-          return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
+          // No event tells when that ends, or when somebody begins to wait: an engine's tasks go first.
+          return hold == FOREVER ? FOREVER : Math.min(hold, LOOK_NANOS);
         }
         next = waiting.remove();
         underWay++;
@@ -133,7 +128,7 @@ final class WriteBehind {
       return 0;
     }
     long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos);
-    if (copying.get() == 0) {
+    if (busy.get() == 0) {
       hold = Math.min(hold, QUIET_NANOS - (now - quietSinceNanos));
     }
     return Math.max(0, hold);

@@ -84,6 +84,16 @@ final class BackgroundTest extends OverHeldNext {
   }
 
   @Test
+  void hasRoomWhenTheNextStageHasItForAllThatTheBufferHolds() {
+    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
+      long buffer = cache.opened().config.capacityBytes();
+      next.room = buffer + 5;
+      assertThat(cache.store.hasRoom(5)).isTrue();
+      assertThat(cache.store.hasRoom(6)).isFalse();
+    }
+  }
+
+  @Test
   void failuresThatAnInterruptedFlushWasToldReachTheNextOne() throws InterruptedException {
     try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 2);

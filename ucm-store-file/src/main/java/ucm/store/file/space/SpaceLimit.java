@@ -132,6 +132,13 @@ public final class SpaceLimit {
     return isShared && unseen > 0 && unseen + bytes > capacityBytes / PARTS_BETWEEN_SCANS;
   }
 
+  /** Whether files of so many bytes would be written now, into whichever directories. */
+  public boolean hasRoom(long bytes) {
+    long unseen = isShared ? capacityBytes / PARTS_BETWEEN_SCANS : 0;
+    return (!isLimited || missingBytes() + unseen + bytes <= 0)
+        && volumes.all().stream().allMatch(volume -> volume.isSound() && volume.free.has(bytes));
+  }
+
   /** Whether a writer waits for room. */
   public boolean isAwaited() {
     return awaitedBytes.get() > 0;

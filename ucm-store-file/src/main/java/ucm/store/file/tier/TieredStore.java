@@ -297,6 +297,12 @@ public abstract class TieredStore extends AbstractStore
   }
 
   @Override
+  public boolean hasRoom(long bytes) {
+    requireOpen();
+    return files.hasRoom(bytes);
+  }
+
+  @Override
   public BitSet durable(BlockIds ids) {
     requireOpen();
     return withNext(ids, files.durable(ids), LowerTier::durable);

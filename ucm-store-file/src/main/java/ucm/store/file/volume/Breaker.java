@@ -109,6 +109,11 @@ public abstract class Breaker {
     };
   }
 
+  /** Whether it is used, and none of the last results was a failure; false where none is counted. */
+  public boolean isSound() {
+    return rules.enabled() && state == State.CLOSED && failures == 0;
+  }
+
   /** Why it must not be used now, or null when it may be. Hot path. */
   public @Nullable StoreException refusal() {
     return refusal;

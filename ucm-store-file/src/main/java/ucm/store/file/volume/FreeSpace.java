@@ -14,6 +14,7 @@ public final class FreeSpace {
   public static final long OFF = -1;
 
   private static final long MAX_AGE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long KNOWN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final LongSupplier freeBytes;
   private final LongSupplier clock;
@@ -60,6 +61,17 @@ public final class FreeSpace {
     free -= bytes;
     reserved += bytes;
     return true;
+  }
+
+  /**
+   * Whether there is room for so much by what the file system told last. Does not ask it, as it may hang; what it
+   * told a minute ago, and what it is not asked for, is not known.
+   */
+  public synchronized boolean has(long bytes) {
+    return floorBytes != OFF
+        && asked
+        && clock.getAsLong() - askedNanos < KNOWN_NANOS
+        && free - bytes >= floorBytes;
   }
 
   /** Whether room was refused since this was last asked. */

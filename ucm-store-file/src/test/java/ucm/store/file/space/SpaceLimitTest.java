@@ -209,8 +209,12 @@ final class SpaceLimitTest extends InOneDirectory {
             },
             clock::get);
     space.keep(500);
+    assertThat(space.has(1)).as("not asked yet").isFalse();
     assertThat(space.reserve(200)).isTrue();
     assertThat(space.reserve(200)).isTrue();
+    assertThat(asked.get()).as("known").isEqualTo(1);
+    assertThat(space.has(100)).isTrue();
+    assertThat(space.has(101)).isFalse();
     assertThat(asked.get()).as("known").isEqualTo(1);
     assertThat(space.reserve(200)).as("400 of 1000 are reserved").isFalse();
     free.set(600);
@@ -223,5 +227,26 @@ final class SpaceLimitTest extends InOneDirectory {
     clock.addAndGet(1_000_000_000);
     assertThat(space.reserve(99_500)).isTrue();
     assertThat(space.known()).isEqualTo(500);
+    assertThat(space.has(0)).isTrue();
+    clock.addAndGet(60_000_000_000L);
+    assertThat(space.has(0)).as("a minute ago").isFalse();
+    space.keep(FreeSpace.OFF);
+    assertThat(space.reserve(1)).isTrue();
+    assertThat(space.has(0)).as("not asked").isFalse();
+  }
+
+  @Test
+  void hasRoomForWhatNothingKnownWouldRefuse() throws Exception {
+    LocalFileStore store =
+        stores.open(
+            files, capacity(10, Map.of("local_gc_enable", false, "store_health.enabled", true)));
+    long block = LAYOUT.blockSize();
+    assertThat(store.hasRoom(0)).as("the file system was not asked yet").isFalse();
+    stores.dump(store, BlockBytes.ids(30, 4)).requireOk();
+    assertThat(store.hasRoom(6 * block)).isTrue();
+    assertThat(store.hasRoom(6 * block + 1)).isFalse();
+    files.fail(FaultyFiles.Call.WRITE, files.count(FaultyFiles.Call.WRITE), Errno.EIO);
+    assertThat(dumpAll(store, BlockBytes.ids(31, 1)).outcome(0)).isEqualTo(ShardOutcome.FAILED);
+    assertThat(store.hasRoom(0)).as("after a fault").isFalse();
   }
 }
