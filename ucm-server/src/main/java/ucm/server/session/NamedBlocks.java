@@ -186,8 +186,8 @@ public final class NamedBlocks implements AutoCloseable {
   /**
    * Stores the blocks of a save, whose slots the worker has filled.
    *
-   * @param answer gets how many of the first ones the last stage has when the slots are free;
-   *     called once, unless this is closed
+   * @param answer gets how many of the first ones are stored when the slots are free; called once, unless this
+   *     is closed
    */
   public void commit(long save, IntConsumer answer) {
     CompletableFuture<BlockIds> settled = blocks.saves.settled(save);

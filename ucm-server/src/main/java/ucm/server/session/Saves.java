@@ -43,7 +43,7 @@ final class Saves {
     /** Whether nothing more of it is to be stored. */
     boolean dropped;
 
-    /** Ranks whose part the last stage has neither kept nor refused. */
+    /** Ranks whose part is neither kept nor refused. */
     final BitSet unsettled = new BitSet();
 
     /** Ends with its blocks when that is known of all, and the slots are free; null when nobody asks. */
@@ -130,9 +130,9 @@ final class Saves {
   }
 
   /**
-   * Ends with the blocks of a save when they are stored or given up, in the last stage too, and their slots
-   * free; with none when there is no such save. To be called before its ranks have filled their slots: the
-   * stores hold nothing of it back then. What follows is to run in a thread of its own.
+   * Ends with the blocks of a save when they are {@linkplain RankTransfers#whenKept kept} or given up, and their
+   * slots free; with none when there is no such save. To be called before its ranks have filled their slots.
+   * What follows is to run in a thread of its own.
    */
   synchronized CompletableFuture<BlockIds> settled(long id) {
     Save save = saves.get(id);
