@@ -228,7 +228,7 @@ public abstract class AbstractStore implements Store {
     requireOpen();
     InFlightTasks tasks = tasks();
     settings().require(name, transfer, takesDeviceMemory());
-    TransferTask task = tasks.enter(transfer, isDump, this::newTask);
+    TransferTask task = tasks.enter(transfer, isDump, this);
     try {
       // One without shards has completed.
       if (!task.check()) {

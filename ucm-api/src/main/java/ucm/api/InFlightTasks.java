@@ -25,10 +25,6 @@ import ucm.api.config.StoreConfig;
  */
 final class InFlightTasks {
 
-  interface Maker {
-    TransferTask make(long id, Transfer transfer, boolean isDump);
-  }
-
   /** The lock, until it is closed. */
   private interface Held extends AutoCloseable {
     @Override
@@ -78,7 +74,7 @@ final class InFlightTasks {
    * @throws QueueFullException when a bound is reached
    * @throws StoreClosedException after {@link #refuse}
    */
-  TransferTask enter(Transfer transfer, boolean isDump, Maker maker) {
+  TransferTask enter(Transfer transfer, boolean isDump, AbstractStore maker) {
     try (Held _ = hold()) {
       int count = transfer.shardCount();
       if (refusing) {
@@ -92,7 +88,7 @@ final class InFlightTasks {
         throw new QueueFullException(
             store + " shards", shards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
       }
-      TransferTask task = maker.make(++lastTask, transfer, isDump);
+      TransferTask task = maker.newTask(++lastTask, transfer, isDump);
       task.enter(this, isDump, clock.getAsLong() + settings.timeoutNanos());
       if (count > 0) {
         open.add(task);

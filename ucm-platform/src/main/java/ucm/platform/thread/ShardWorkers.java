@@ -134,14 +134,25 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   /**
-   * Starts the threads that work at first, so that the first task does not wait for that.
+   * Starts the threads that work at first, so that the first task does not wait for that. It is a batch, as the
+   * classes and threads that move one take a millisecond of that task, too; with one group more than
+   * threads, for which they wait as for others.
    *
    * @param first has each of them make what it needs
    */
   public void startThreads(Runnable first) {
-    for (int i = 0; i < processors; i++) {
-      threads.execute(first);
-    }
+    submitPart(
+        new Batch() {
+          @Override
+          public int size() {
+            return processors + 1;
+          }
+
+          @Override
+          public void run(int index) {
+            first.run();
+          }
+        });
   }
 
   /** Sets the handler of threads that end by an error. To be called before anything is submitted. */

@@ -235,7 +235,9 @@ public final class SlotPool extends SlotStates {
       }
     }
     if ((answer & ROOM) != 0) {
-      wanting.forEach(Runnable::run);
+      for (Runnable whenRoom : wanting) {
+        whenRoom.run();
+      }
     }
   }
 
