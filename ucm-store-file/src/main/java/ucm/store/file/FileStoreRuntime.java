@@ -263,7 +263,8 @@ final class FileStoreRuntime {
       BlockScan scan = new BlockScan(files, config.kind(), 0, volumes::isClosing);
       volumes.beginJob("scan", "the scan for blocks", scan::run);
     }
-    long interval = Math.min(OpenBlocks.IDLE_NANOS, timeoutNanos()) / CHECKS_PER_TIMEOUT;
+    // No more often than that: what an idle store takes of processors is mostly this.
+    long interval = Math.min(OpenBlocks.IDLE_NANOS, timeoutNanos() / CHECKS_PER_TIMEOUT);
     timer.every(interval, this::tidy);
     if (notesLoadsOnly) {
       timer.every(
