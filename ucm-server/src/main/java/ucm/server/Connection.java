@@ -215,6 +215,7 @@ final class Connection implements Runnable, AutoCloseable {
         EngineSession opened = openEngine(body);
         scheduler = opened.openScheduler();
         send(new FrameWriter(MessageType.OPENED_SCHEDULER, sequence).u8(opened.settings()));
+        LookupMessage.rehearse();
       }
       case MessageType.LOOKUP ->
           scheduler()

@@ -10,6 +10,9 @@ import ucm.api.BlockIds;
 /** Builds one frame: header first, then the fields in order. Used by one thread. */
 public final class FrameWriter {
 
+  /** What comes before the fields. */
+  static final int HEADER_BYTES = 12;
+
   private static final int LENGTH_BYTES = 4;
 
   private ByteBuffer frame = ByteBuffer.allocate(256).order(ByteOrder.LITTLE_ENDIAN);

@@ -43,6 +43,24 @@ public record LookupMessage(
    */
   public record PlacedInput(String id, int from, int to) {}
 
+  /**
+   * Writes and reads what a look-up and a step send: until something has, that takes many milliseconds of the
+   * first of them. An engine has other things to do between its opening and that.
+   */
+  public static void rehearse() throws ProtocolException {
+    FrameWriter all =
+        new FrameWriter(0, 0)
+            .record(new LookupMessage(0, "", 0, 0, 0, List.of(""), 0, new int[1], List.of()))
+            .record(FoundMessage.nothing(0, 0, 0, 0))
+            .record(new PlanMessage(0, List.of(), List.of(), List.of(), List.of()))
+            .record(new PlanMessage.PlannedMessage(0, List.of(), List.of()));
+    FrameReader read = new FrameReader(all.end().position(FrameWriter.HEADER_BYTES));
+    LookupMessage _ = read.record(LookupMessage.class);
+    FoundMessage _ = read.record(FoundMessage.class);
+    PlanMessage _ = read.record(PlanMessage.class);
+    PlanMessage.PlannedMessage _ = read.record(PlanMessage.PlannedMessage.class);
+  }
+
   /** What besides the tokens names the blocks. */
   public PromptVariant variant() throws ProtocolException {
     String lora = "";
