@@ -238,7 +238,8 @@ public final class ShardWorkers implements AutoCloseable {
     boolean ended = ThreadEnd.await(timeout, threads);
     ended &= own.join(Duration.ofNanos(end - System.nanoTime()));
     // Every group has been taken, so no other begins.
-    return ended && ThreadEnd.await(Duration.ofNanos(end - System.nanoTime()), this::awaitOutsiders);
+    return ended
+        && ThreadEnd.await(Duration.ofNanos(end - System.nanoTime()), this::awaitOutsiders);
   }
 
   private boolean awaitOutsiders(Duration left) throws InterruptedException {

@@ -93,7 +93,8 @@ final class WriteBehind {
       synchronized (this) {
         long hold = holdNanos();
         if (hold > 0) {
-          // No event tells when that ends, or when somebody begins to wait: an engine's tasks go first.
+          // No event tells when that ends, or when somebody begins to wait: an engine's tasks go
+          // first.
           return hold == FOREVER ? FOREVER : Math.min(hold, LOOK_NANOS);
         }
         next = waiting.remove();
