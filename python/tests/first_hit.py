@@ -2,8 +2,8 @@
 
 /usr/bin/python3 python/tests/first_hit.py [--rounds 9] IMAGE [IMAGE]
 
-Each round starts a daemon, opens an engine, rests, and asks for prompts of 2000 tokens whose blocks lie in files.
-UCM_JAVA_OPTS is of the daemons.
+Each round starts a daemon, opens an engine, rests, and asks for prompts of 2000 tokens whose blocks lie in
+files. UCM_JAVA_OPTS is of the daemons.
 """
 
 import argparse
