@@ -13,12 +13,14 @@ import org.junit.jupiter.api.io.TempDir;
 /** Plugins are real: compiled, packed and loaded by the test. */
 public abstract class PluginTest {
 
-  @TempDir Path temp;
+  // Public, as only packages of tests that were asked for are opened to JUnit, and tests of others
+  // extend this.
+  @TempDir public Path temp;
   public Path plugins;
   public PluginJars jars;
 
   @BeforeEach
-  void makesAFolder() throws IOException {
+  public final void makesAFolder() throws IOException {
     plugins = Files.createDirectory(temp.resolve("plugins"));
     jars = new PluginJars(temp.resolve("work"));
   }
