@@ -17,6 +17,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import ucm.lite.trace.FileFault;
+import ucm.platform.libc.Folders;
 
 /**
  * What a command must undo before the process ends, however it ends: normally, by an error, or by
@@ -66,7 +67,7 @@ public final class Cleanup implements AutoCloseable {
    * it that were not there before, where nothing else is in them.
    */
   public synchronized Path folder(Path parent, String prefix) {
-    Path existing = Room.nearest(parent);
+    Path existing = Folders.nearest(parent);
     try {
       Path folder = Files.createTempDirectory(Files.createDirectories(parent), prefix);
       folders.push(() -> deleteUpTo(folder, existing));

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
 import ucm.lite.trace.FileFault;
+import ucm.platform.libc.Folders;
 
 /** How much this machine can still take, asked before a command begins. */
 public final class Room {
@@ -41,19 +42,10 @@ public final class Room {
   /** Bytes that this user can write to a folder, which need not exist yet. */
   private static long freeBytes(Path folder) {
     try {
-      return Files.getFileStore(nearest(folder)).getUsableSpace();
+      return Files.getFileStore(Folders.nearest(folder)).getUsableSpace();
     } catch (IOException e) {
       throw new UncheckedIOException("cannot look at " + folder + ": " + FileFault.of(e), e);
     }
-  }
-
-  /** The folder itself, or the nearest one above it that exists. */
-  public static Path nearest(Path folder) {
-    Path existing = folder.toAbsolutePath();
-    while (existing.getParent() != null && !Files.exists(existing)) {
-      existing = existing.getParent();
-    }
-    return existing;
   }
 
   /** Bytes that can be had without swapping; the largest number where Linux does not say. */

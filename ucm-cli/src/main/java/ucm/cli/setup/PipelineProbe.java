@@ -20,10 +20,10 @@ import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
 import ucm.cli.runtime.EngineMemory.WrongBytesException;
-import ucm.cli.runtime.Room;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
+import ucm.platform.libc.Folders;
 
 /**
  * Sends a block through a whole pipeline, as configured: dumps it, waits until it is durable, and loads it by a
@@ -69,7 +69,7 @@ public record PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup clea
 
   /** A folder of its own within the first of some. */
   private Path apart(List<String> directories) {
-    return cleanup.folder(Room.nearest(Path.of(directories.getFirst())), ".ucm-doctor-");
+    return cleanup.folder(Folders.nearest(Path.of(directories.getFirst())), ".ucm-doctor-");
   }
 
   /**

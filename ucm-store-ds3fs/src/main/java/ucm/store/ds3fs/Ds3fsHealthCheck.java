@@ -10,6 +10,7 @@ import java.util.Optional;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
+import ucm.platform.libc.Folders;
 import ucm.store.file.FileHealthCheck;
 
 /** Checks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
@@ -68,7 +69,7 @@ public final class Ds3fsHealthCheck implements HealthCheck {
     List<String> points = new ArrayList<>();
     for (String directory : config.directories()) {
       try {
-        String there = FileHealthCheck.nearest(Path.of(directory)).toString();
+        String there = Folders.nearest(Path.of(directory)).toString();
         points.addAll(Mount.find(List.of(there), config.mountPoint()).keySet());
         findings.add(
             Finding.ok(MOUNT, directory + " is on the 3FS mounted at " + points.getLast()));
@@ -81,7 +82,7 @@ public final class Ds3fsHealthCheck implements HealthCheck {
 
   /** Whether a directory is on 3FS, by the type of its file system: without the library nothing else tells. */
   private static Finding fileSystem(String directory) {
-    Path there = FileHealthCheck.nearest(Path.of(directory));
+    Path there = Folders.nearest(Path.of(directory));
     try {
       FileStore found = Files.getFileStore(there);
       return found.type().contains("hf3fs")

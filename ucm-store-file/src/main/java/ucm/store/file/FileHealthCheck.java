@@ -25,6 +25,7 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
 import ucm.platform.io.AioQueue;
 import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.Folders;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
@@ -80,7 +81,7 @@ public final class FileHealthCheck {
   private void check(String directory) {
     String subject = "directory " + directory;
     try {
-      Path folder = nearest(Path.of(directory));
+      Path folder = Folders.nearest(Path.of(directory));
       if (!Files.isDirectory(folder)) {
         failed(subject, folder + " is no directory", "correct storage_backends");
         return;
@@ -130,15 +131,6 @@ public final class FileHealthCheck {
 
   private void failed(String subject, String found, String advice) {
     findings.add(Finding.failed(subject, found, advice));
-  }
-
-  /** The directory, or the one above it that is there. */
-  public static Path nearest(Path directory) {
-    Path path = directory.toAbsolutePath();
-    while (!Files.exists(path) && path.getParent() != null) {
-      path = path.getParent();
-    }
-    return path;
   }
 
   /**
