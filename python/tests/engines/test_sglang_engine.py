@@ -68,11 +68,13 @@ def reference():
 
 
 @pytest.mark.short
-@pytest.mark.parametrize("v1", [1, 0], ids=["v1", "generic"])
-def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, reference, v1):
+@pytest.mark.parametrize(
+    "v1, layout", [(1, "page_first"), (0, "layer_first")], ids=["v1", "generic and by layers"]
+)
+def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, reference, v1, layout):
     extra = storage(daemon, interface_v1=v1)
     expected = reference(sglang)
-    run = sglang(stored, extra)
+    run = sglang(stored, extra, hicache_mem_layout=layout)
     first = store(run, daemon)
     assert cached(first) == NOTHING
     equal(first, expected)
@@ -82,7 +84,7 @@ def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, ref
     assert cached(second) == full_pages(WANTED)
     equal(second, expected)
     daemon.restart()
-    found = sglang(once, extra).result()
+    found = sglang(once, extra, hicache_mem_layout=layout).result()
     assert cached(found) == full_pages(WANTED)
     equal(found, expected)
     if not v1:
@@ -91,7 +93,7 @@ def test_pages_come_back_after_restarts_and_not_when_damaged(sglang, daemon, ref
     daemon.stop()
     damage(files(daemon)[PAGES // 2])
     daemon.start()
-    found = sglang(once, extra).result()
+    found = sglang(once, extra, hicache_mem_layout=layout).result()
     assert sum(cached(found)) < sum(full_pages(WANTED))
     equal(found, expected)
 
