@@ -62,6 +62,8 @@ final class FileStoreRuntime {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileStoreRuntime.class);
   private static final int CHECKS_PER_TIMEOUT = 4;
+  // How many stores of this process write to a directory.
+  private static final ConcurrentHashMap<String, Integer> WRITERS = new ConcurrentHashMap<>();
 
   final IoQueues io;
   final BlockFiles files;
@@ -272,6 +274,9 @@ final class FileStoreRuntime {
           () -> volumes.get(0).execute("uses", uses::flush));
     }
     volumes.start(timer);
+    if (!config.isScheduler()) {
+      volumes.all().forEach(volume -> WRITERS.merge(volume.directory, 1, Integer::sum));
+    }
   }
 
   private boolean sweep(Volume volume) {
@@ -376,6 +381,10 @@ final class FileStoreRuntime {
 
   /** Whether blocks of so many bytes would be written; see {@link FileStore#hasRoom}. */
   boolean hasRoom(long bytes) {
+    // Another store does not say what it is about to write, such as that of a pool of other pages.
+    if (volumes.all().stream().anyMatch(volume -> WRITERS.getOrDefault(volume.directory, 0) > 1)) {
+      return false;
+    }
     long blocks = Math.ceilDiv(bytes, config.layout().blockSize());
     return space.hasRoom(blocks * Folder.inUnits(files.format.fileSize()));
   }
@@ -479,5 +488,8 @@ final class FileStoreRuntime {
     volumes.close();
     io.close();
     volumes.all().forEach(volume -> volume.lease.release());
+    if (!config.isScheduler()) {
+      volumes.all().forEach(volume -> WRITERS.merge(volume.directory, -1, Integer::sum));
+    }
   }
 }

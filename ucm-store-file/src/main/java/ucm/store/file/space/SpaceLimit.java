@@ -134,8 +134,8 @@ public final class SpaceLimit {
 
   /** Whether files of so many bytes would be written now, into whichever directories. */
   public boolean hasRoom(long bytes) {
-    long unseen = isShared ? capacityBytes / PARTS_BETWEEN_SCANS : 0;
-    return (!isLimited || missingBytes() + unseen + bytes <= 0)
+    // What others have written since the last scan may be anything.
+    return (!isLimited || (!isShared && missingBytes() + bytes <= 0))
         && volumes.all().stream().allMatch(volume -> volume.isSound() && volume.free.has(bytes));
   }
 

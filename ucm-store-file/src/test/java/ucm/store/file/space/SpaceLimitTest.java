@@ -245,6 +245,11 @@ final class SpaceLimitTest extends InOneDirectory {
     stores.dump(store, BlockBytes.ids(30, 4)).requireOk();
     assertThat(store.hasRoom(6 * block)).isTrue();
     assertThat(store.hasRoom(6 * block + 1)).isFalse();
+    store.collector().awaitFirstRound();
+    LocalFileStore other = stores.open(capacity(10, Map.of("local_gc_enable", false)));
+    assertThat(store.hasRoom(0)).as("another store writes there, too").isFalse();
+    other.close();
+    assertThat(store.hasRoom(6 * block)).isTrue();
     files.fail(FaultyFiles.Call.WRITE, files.count(FaultyFiles.Call.WRITE), Errno.EIO);
     assertThat(dumpAll(store, BlockBytes.ids(31, 1)).outcome(0)).isEqualTo(ShardOutcome.FAILED);
     assertThat(store.hasRoom(0)).as("after a fault").isFalse();
