@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 from test_end_to_end import prompts, settle, status, wait_connected
+from test_lending import Places, before_loads, wait_reading
 from toy_engine import ToyEngine, gpus, kv
 from toy_engine.kv import LAYOUTS
 from ucm import device, protocol, staging
@@ -217,14 +218,100 @@ def test_random_requests_from_memory_that_is_full(own_daemon, loads):
     engine.close()
 
 
-@pytest.mark.parametrize("layout, is_so", [("mla", True), ("2BNHD", False)])
-def test_ranks_read_in_place_what_all_have(own_daemon, loads, layout, is_so):
-    # In other processes layers are as small as ever; those of so large a block are whole pages.
-    engine = pooled(own_daemon, tp=2, layout=layout, block_size=128, budget=256)
-    assert hits(engine, own_daemon, "stored", range(300)) == 0
-    assert reads_in_place(own_daemon)[0] is is_so
-    assert hits(engine, own_daemon, "loaded", range(300)) > 0
+LONG = range(300)
+
+
+def ranks(daemon, top="", **more):
+    """Two ranks, in whose processes layers are small as ever; those of so large blocks are whole pages."""
+    return pooled(daemon, top, tp=2, block_size=128, budget=256, **more)
+
+
+@pytest.mark.parametrize("layout, layerwise", [("mla", False), ("2BNHD", False), ("2BNHD", True)])
+def test_ranks_read_their_blocks_in_place(own_daemon, loads, layout, layerwise):
+    engine = ranks(own_daemon, f"use_layerwise: {str(layerwise).lower()}\n", layout=layout)
+    assert hits(engine, own_daemon, "stored", LONG) == 0
+    assert reads_in_place(own_daemon)[0]
+    places, told = Places(own_daemon), []
+    before_loads(engine, lambda: told.append([any(one) for one in places.read()]))
+    assert hits(engine, own_daemon, "from memory", LONG) > 0
+    # Where all read the same, they are told the numbers themselves.
+    assert told == ([[False]] if layout == "mla" else [[True, True]])
+    epoch = engine.connector._scheduler._link.epoch
+    own_daemon.stop()
+    # What is not pinned would be copied by the processor, and late.
+    assert own_daemon.gpu_report()["unregistered"] == own_daemon.gpu_report()["misuses"] == "0"
+    own_daemon.start()
+    wait_reading(engine, own_daemon, epoch)
+    places = Places(own_daemon)
+    assert hits(engine, own_daemon, "from files", LONG) > 0
+    assert told[1:] == told[:1]
     engine.close()
+
+
+def test_the_part_of_another_rank_is_found_out(own_daemon, loads):
+    """The control."""
+    engine = ranks(own_daemon)
+    hits(engine, own_daemon, "stored", LONG)
+    places = Places(own_daemon)
+    before_loads(engine, lambda: places.write(places.read()[::-1]))
+    with pytest.raises(AssertionError, match="holds wrong bytes"):
+        hits(engine, own_daemon, "wrong", LONG)
+
+
+def test_what_was_promised_to_ranks_outlives_the_daemon(own_daemon, loads):
+    engine = ranks(own_daemon)
+    hits(engine, own_daemon, "stored", LONG)
+    places, told, bad = Places(own_daemon), [], []
+    before_loads(engine, lambda: told.extend(map(any, places.read())) or own_daemon.kill())
+    cut = engine._cut
+    engine._cut = lambda scheduled, invalid: bad.extend(invalid) or cut(scheduled, invalid)
+    engine.add("promised", list(LONG))
+    engine.run()
+    assert own_daemon.process.poll() is not None
+    assert told == [True, True] and engine.hits > 0 and not bad
+    engine.close()
+
+
+def test_a_daemon_killed_while_it_copies_to_ranks(own_daemon, loads):
+    own_daemon.restart(SIM_CUDA_DELAY_US="300")
+    engine = ranks(own_daemon, num_blocks=40)
+    requests = list(prompts(5, 20, longest=1200))
+    run(engine, "a", requests)
+    for i, prompt in enumerate(requests):
+        engine.add(f"b{i}", prompt, max_tokens=2)
+        engine.step()
+        if i == 10:
+            own_daemon.kill()
+    engine.run()
+    assert len(engine.outputs) == 40 and engine.hits > 0
+    engine.close()
+
+
+def test_ranks_killed_before_they_copy_leave_a_daemon_that_lends_to_others(own_daemon, loads):
+    engine = ranks(own_daemon)
+    hits(engine, own_daemon, "stored", LONG)
+
+    def kill():
+        for rank in engine.ranks:
+            rank.process.kill()
+            rank.process.join()
+        raise InterruptedError
+
+    before_loads(engine, kill)
+    engine.add("promised", list(LONG))
+    with pytest.raises(InterruptedError):
+        engine.run()
+    engine.connector.shutdown()
+    while status(own_daemon):
+        time.sleep(0.01)
+    again = ranks(own_daemon)
+    told, places = [], Places(own_daemon)
+    before_loads(again, lambda: told.append([any(one) for one in places.read()]))
+    assert hits(again, own_daemon, "loaded", LONG) > 0
+    assert told == [[True, True]]
+    again.close()
+    own_daemon.stop()
+    assert own_daemon.gpu_report()["misuses"] == "0"
 
 
 def test_a_pool_that_is_not_pinned_is_not_copied_from(own_daemon, loads):

@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import time
 from contextlib import suppress
 
 import pytest
@@ -43,7 +44,13 @@ def answer(engine, name, prompt=PROMPT):
 
 
 def reads_in_place(daemon):
-    return [one["reads_in_place"] for one in status(daemon)]
+    return [one.get("reads_in_place") for one in status(daemon)]
+
+
+def wait_reading(engine, daemon, epoch):
+    """All ranks of an engine read in place again, after some connection of its scheduler side."""
+    while engine.connector._scheduler._link.epoch == epoch or reads_in_place(daemon) != [True]:
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("layerwise", [False, True])
@@ -127,25 +134,139 @@ def test_where_it_cannot_be_mapped_blocks_are_copied(own_daemon, lent, monkeypat
     copies(own_daemon, lent)
 
 
-@pytest.mark.parametrize("pipeline, tp", [("Cache|Posix", 2), ("Posix", 1)])
-def test_ranks_and_pipelines_without_memory_have_copies(own_daemon, lent, pipeline, tp):
-    own_daemon.write_yaml(pipeline)
-    copies(own_daemon, lent, tp=tp)
+def test_pipelines_without_memory_have_copies(own_daemon, lent):
+    own_daemon.write_yaml("Posix")
+    copies(own_daemon, lent)
 
 
-def test_ranks_that_have_the_same_blocks_read_them_in_place(own_daemon):
-    own_daemon.write_yaml("Cache|Posix")
-    # In other processes layers are as small as ever; those of so large a block are whole pages.
-    large = {"block_size": 128, "budget": 256}
-    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False, tp=2, layout="mla", **large)
-    prompt = list(range(300))
-    expected, _ = answer(engine, "stored", prompt)
+# In other processes layers are as small as ever; those of so large a block are whole pages.
+LARGE = {"block_size": 128, "budget": 256, "prefix_caching": False}
+LONG = list(range(300))
+
+
+class Places:
+    """Where each rank is told to read what was promised, as the daemon has it mapped."""
+
+    def __init__(self, daemon):
+        (one,) = status(daemon)
+        self.slots = one["slots"]
+        self.at = self.slots * one["slot_bytes"] + -(-self.slots // 4096) * 4096
+        with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as maps:
+            self.paths = sorted({line.split()[5] for line in maps if "/ucm-slots-" in line})
+
+    def read(self):
+        found = []
+        for path in self.paths:
+            with open(path, "rb") as segment:
+                segment.seek(self.at)
+                found.append(segment.read(4 * self.slots))
+        return found
+
+    def write(self, places):
+        for path, some in zip(self.paths, places):
+            with open(path, "r+b") as segment:
+                segment.seek(self.at)
+                segment.write(some)
+
+
+def before_loads(engine, act):
+    """Acts when a load has been planned, and the ranks do not know of it yet."""
+    build = engine.connector.build_connector_meta
+
+    def built(output):
+        meta = build(output)
+        if meta.loads:
+            act()
+        return meta
+
+    engine.connector.build_connector_meta = built
+
+
+@pytest.mark.parametrize(
+    "layout, ranks, segments, layerwise",
+    [
+        ("mla", {"tp": 2}, 1, False),
+        ("mla", {"tp": 2, "pp": 2}, 2, False),
+        ("2BNHD", {"tp": 2}, 2, False),
+        ("2BNHD", {"tp": 2}, 2, True),
+        ("2BNHD", {"tp": 2, "pp": 2}, 4, False),
+    ],
+)
+def test_ranks_read_their_blocks_in_place(own_daemon, layout, ranks, segments, layerwise):
+    own_daemon.write_yaml("Cache|Posix", f"use_layerwise: {str(layerwise).lower()}\n")
+    engine = ToyEngine(own_daemon.transfer(ucm_start_daemon=False), layout=layout, **LARGE, **ranks)
+    expected, _ = answer(engine, "stored", LONG)
     settle(own_daemon)
     assert reads_in_place(own_daemon) == [True]
+    places, told = Places(own_daemon), []
+    before_loads(engine, lambda: told.append([sum(map(bool, one)) for one in places.read()]))
     for name in ("lent", "again"):
-        found, hits = answer(engine, name, prompt)
+        found, hits = answer(engine, name, LONG)
         assert found == expected and hits > 0
         settle(own_daemon)
+    # Where all read the same, they are told the numbers themselves.
+    assert len(places.paths) == segments and len(told) == 2
+    assert all(all(ranks) is (segments > 1) for ranks in told)
+    assert not any(map(any, places.read()))
+    epoch = engine.connector._scheduler._link.epoch
+    own_daemon.kill()
+    own_daemon.start()
+    wait_reading(engine, own_daemon, epoch)
+    places = Places(own_daemon)
+    found, hits = answer(engine, "from a file", LONG)
+    assert found == expected and hits > 0
+    assert all(all(ranks) is (segments > 1) for ranks in told) and len(told) == 3
+    settle(own_daemon)
+    engine.close()
+
+
+def test_the_part_of_another_rank_is_found_out(own_daemon):
+    """The control."""
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), tp=2, **LARGE)
+    answer(engine, "stored", LONG)
+    settle(own_daemon)
+    places = Places(own_daemon)
+    before_loads(engine, lambda: places.write(places.read()[::-1]))
+    with pytest.raises(AssertionError, match="holds wrong bytes"):
+        answer(engine, "wrong", LONG)
+
+
+def test_what_was_promised_to_ranks_outlives_the_daemon(own_daemon):
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(ucm_start_daemon=False), tp=2, **LARGE)
+    expected, _ = answer(engine, "stored", LONG)
+    settle(own_daemon)
+    places, told, bad = Places(own_daemon), [], []
+    before_loads(engine, lambda: told.extend(map(any, places.read())) or own_daemon.kill())
+    cut = engine._cut
+    engine._cut = lambda scheduled, invalid: bad.extend(invalid) or cut(scheduled, invalid)
+    found, hits = answer(engine, "promised", LONG)
+    assert own_daemon.process.poll() is not None
+    assert told == [True, True] and found == expected and hits > 0 and not bad
+    engine.close()
+
+
+def test_random_requests_of_ranks_in_a_memory_that_is_full(own_daemon):
+    own_daemon.pool_gb = 0.006
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), tp=2, num_blocks=30, block_size=128, budget=384)
+    places, told = Places(own_daemon), []
+    before_loads(engine, lambda: told.append(list(map(any, places.read()))))
+    for i, prompt in enumerate(prompts(11, 60, longest=1200)):
+        engine.add(f"r{i}", prompt, max_tokens=3)
+        if i % 3 == 0:
+            engine.step()
+    engine.run()
+    assert engine.hits > 0 and told
+    settle(own_daemon)
+    # Nothing was kept, so as much is lent as before.
+    assert not any(map(any, places.read()))
+    for name in ("stored", "lent"):
+        _, hits = answer(engine, name, LONG)
+        settle(own_daemon)
+        engine.reset_prefix_cache()
+    assert hits > 0 and told[-1] == [True, True]
     engine.close()
 
 
@@ -196,8 +317,21 @@ def test_other_memory_of_the_same_size_is_not_mapped(own_daemon, lent, monkeypat
 def test_a_daemon_that_does_not_say_what_memory_it_is_lends_none(own_daemon, lent, monkeypatch):
     own_daemon.write_yaml("Cache|Posix")
     read = protocol.read_lending
-    monkeypatch.setattr(protocol, "read_lending", lambda body: read(body[:-16]))
+    monkeypatch.setattr(protocol, "read_lending", lambda body: read(body[:-24]))
     copies(own_daemon, lent)
+
+
+def test_a_daemon_that_knows_of_no_places_lends_to_one_rank(own_daemon, lent, monkeypatch):
+    own_daemon.write_yaml("Cache|Posix")
+    read = protocol.read_lending
+    monkeypatch.setattr(protocol, "read_lending", lambda body: read(body[:-8]))
+    engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
+    expected, _ = answer(engine, "stored")
+    settle(own_daemon)
+    found, hits = answer(engine, "lent")
+    assert found == expected and hits > 0 and lent
+    settle(own_daemon)
+    engine.close()
 
 
 def test_children_of_a_worker_do_not_keep_the_daemons_memory(own_daemon, lent):

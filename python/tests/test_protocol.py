@@ -87,7 +87,7 @@ SENT = {
         0,
         protocol.Identity("1a2b3", "config", "weights", "second").write(protocol.Writer()),
     ),
-    "borrow": (protocol.BORROW, 6, protocol.Writer().u8(1)),
+    "borrow": (protocol.BORROW, 6, protocol.Writer().u8(1).u8(1)),
     "stage": (protocol.STAGE, 7, protocol.stage(4, 3)),
     "groups": (
         protocol.GROUPS,
@@ -146,7 +146,7 @@ RECEIVED = {
     "lending": (
         protocol.LENDING,
         protocol.read_lending,
-        protocol.Lending(31, 2**33, 8192, 2**20, 4711, 1),
+        protocol.Lending(31, 2**33, 8192, 2**20, 4711, 1, 2**32 + 4096),
     ),
     "opened_region": (protocol.OPENED_REGION, protocol.read_opened_region, "no such file"),
     "moved": (protocol.MOVED, lambda body: protocol.read_blocks(body, 2), [False, True]),
@@ -187,14 +187,14 @@ def test_a_body_that_is_cut_off_is_an_error_of_the_protocol(name):
     _, read, expected = RECEIVED[name]
     body = protocol.split(bytearray(golden(name))).body
     # What an older daemon does not say.
-    groups = {
-        "found": lambda: 4 + 8 * len(expected.parts),
-        "planned": lambda: 4 + 4 * len(expected[1]),
-        "lending": lambda: 8 + 8,
+    added = {
+        "found": lambda: [4 + 8 * len(expected.parts)],
+        "planned": lambda: [4 + 4 * len(expected[1])],
+        "lending": lambda: [8, 8 + 8 + 8],
     }
-    older = len(body) - groups[name]() if name in groups else len(body)
+    older = [len(body) - more for more in added[name]()] if name in added else []
     for end in range(len(body)):
-        if end == older:
+        if end in older:
             read(body[:end])
             continue
         with pytest.raises(protocol.ProtocolError):

@@ -335,6 +335,8 @@ class Lending(NamedTuple):
     stride: int
     inode: int
     device: int
+    # Where in the segment there is, for each slot, which of these is read for it; 0 when it is said itself.
+    places_at: int = 0
 
 
 class Leased(NamedTuple):
@@ -472,7 +474,9 @@ def read_lending(body: bytes) -> Lending:
     if not reader.has_more:
         # What cannot be told from other memory is not read.
         return Lending(descriptor, size, 0, stride, 0, 0)
-    return Lending(descriptor, size, slots, stride, reader.u64(), reader.u64())
+    inode, device = reader.u64(), reader.u64()
+    places_at = reader.u64() if reader.has_more else 0
+    return Lending(descriptor, size, slots, stride, inode, device, places_at)
 
 
 def configuration(name: str, text: str) -> Writer:

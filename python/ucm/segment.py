@@ -9,7 +9,7 @@ import mmap
 import os
 import stat
 import weakref
-from typing import Collection, Iterator, Optional
+from typing import Collection, Iterator, List, Optional
 
 from ucm import protocol
 from ucm.client import Connection
@@ -29,12 +29,15 @@ class Segment:
     """Slot i begins at ``i * stride``; slots that a store lends have the numbers behind those.
 
     Behind the slots of the segment there is a byte for each, which tells the daemon who may be writing there.
+    Where ranks have parts of blocks, there is a number for each, too: which slot this rank reads for it, if
+    it is another one.
     """
 
     def __init__(self, opened: Opened) -> None:
         self.slots = opened.slots
         self.stride = opened.stride
         self._lent: Optional[Lent] = None
+        self._places: Optional[ctypes.Array[ctypes.c_uint32]] = None
         fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             found = os.fstat(fd)
@@ -60,12 +63,28 @@ class Segment:
             lending = _lending(connection, False)
             if lending.slots:
                 self._lent = Lent(lending, connection.daemon_pid())
+                self._places = self._find_places(lending.places_at)
                 _lending(connection, True)
         except protocol.Refused as refusal:
             if refusal.code != protocol.UNKNOWN_TYPE:
                 raise
         except OSError as reason:
             log.info("UCM: the daemon copies what it has in memory, as %s", reason)
+
+    def _find_places(self, at: int) -> "Optional[ctypes.Array[ctypes.c_uint32]]":
+        if not at:
+            return None
+        places = ctypes.c_uint32 * self.slots
+        if at + ctypes.sizeof(places) > self._mapping.size:
+            raise OSError(f"the daemon names places at byte {at} of {self._mapping.size}")
+        return places.from_address(self._mapping.start + at)
+
+    def places(self, slots: List[int]) -> List[int]:
+        """The slots in which the blocks lie that were promised in some slots."""
+        places = self._places
+        if places is None:
+            return slots
+        return [places[slot] or slot if slot < self.slots else slot for slot in slots]
 
     def is_lent_by_other(self, connection: Connection) -> bool:
         """Whether it keeps memory of a daemon that is gone, for which another one may want the room."""
@@ -139,7 +158,8 @@ class Lent:
 
 
 def _lending(connection: Connection, mapped: bool) -> Lending:
-    body = protocol.Writer().u8(int(mapped))
+    # This side knows of places.
+    body = protocol.Writer().u8(int(mapped)).u8(1)
     answer = connection.ask(protocol.BORROW, body, protocol.LENDING, ASK_SECONDS)
     return protocol.read_lending(answer.body)
 

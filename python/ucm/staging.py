@@ -35,7 +35,7 @@ class Staging:
 
     def load(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies slots into blocks of the engine, for some of the layers."""
-        self._copy(False, layout, layers, slots, blocks)
+        self._copy(False, layout, layers, self.segment.places(slots), blocks)
 
     def save(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies blocks of the engine into slots, for some of the layers."""

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 import vllm_engine
-from vllm_engine import Broken, cached, difference, forget, full_blocks, generate, prompts
+from vllm_engine import Broken, cached, difference, figures, forget, full_blocks, generate, prompts
 
 pytestmark = pytest.mark.started
 WANTED = prompts(seed=21, count=2)
@@ -20,7 +20,7 @@ TWO = {
 def twice(llm, tell, hear):
     first = generate(llm, WANTED)
     forget(llm)
-    return first, generate(llm, WANTED)
+    return first, generate(llm, WANTED), figures("reads_in_place")
 
 
 def once(llm, tell, hear):
@@ -33,9 +33,18 @@ def stores(llm, tell, hear):
 
 
 @pytest.mark.skipif(vllm_engine.version() < (0, 11), reason="its CPU workers answer for the first rank alone")
-@pytest.mark.parametrize("layerwise", ["false", pytest.param("true", marks=pytest.mark.full)])
-def test_two_ranks_and_one_that_is_killed(engine, daemon, layerwise):
-    daemon.write_yaml("Posix", f"use_layerwise: {layerwise}\n")
+@pytest.mark.parametrize(
+    "pipeline, layerwise",
+    [
+        ("Posix", "false"),
+        pytest.param("Posix", "true", marks=pytest.mark.full),
+        # Each rank reads its part in the daemon's memory.
+        pytest.param("Cache|Posix", "false", marks=pytest.mark.newest),
+        pytest.param("Cache|Posix", "true", marks=[pytest.mark.newest, pytest.mark.full]),
+    ],
+)
+def test_two_ranks_and_one_that_is_killed(engine, daemon, pipeline, layerwise):
+    daemon.write_yaml(pipeline, f"use_layerwise: {layerwise}\n")
     # Sums of two ranks differ from those of one by less than what is compared.
     expected = engine(once).result()
     killed = engine(stores, daemon, **TWO)
@@ -44,7 +53,8 @@ def test_two_ranks_and_one_that_is_killed(engine, daemon, layerwise):
     with pytest.raises(Broken):
         killed.result()
     killed.kill()
-    first, second = engine(twice, daemon, **TWO).result()
+    first, second, in_place = engine(twice, daemon, **TWO).result()
+    assert in_place == ["Cache" in pipeline]
     assert difference(first, expected) is None
     assert difference(second, expected) is None
     assert cached(second) == full_blocks(WANTED)

@@ -195,12 +195,17 @@ def preempted():
 
 def saves(socket=None):
     """How many the daemon has not ended, that of this engine unless another is named; none without one."""
+    return sum(one or 0 for one in figures("saves", socket))
+
+
+def figures(key, socket=None):
+    """What the daemon says of its engines under a key; nothing without one."""
     from ucm import protocol
     from ucm.client import Connection, Gone
 
     socket = socket or _socket
     if socket is None:
-        return 0
+        return []
     try:
         observer = Connection(socket, protocol.OBSERVER, "test", BOUND_SECONDS)
         try:
@@ -208,8 +213,8 @@ def saves(socket=None):
         finally:
             observer.close()
     except (OSError, Gone):
-        return 0
-    return sum(one.get("saves") or 0 for one in json.loads(protocol.Reader(answer.body).string())["engines"])
+        return []
+    return [one.get(key) for one in json.loads(protocol.Reader(answer.body).string())["engines"]]
 
 
 def full_blocks(wanted, block=BLOCK):

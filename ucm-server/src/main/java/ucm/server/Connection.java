@@ -287,7 +287,9 @@ final class Connection implements Runnable, AutoCloseable {
       case MessageType.BORROW ->
           send(
               new FrameWriter(MessageType.LENDING, sequence)
-                  .record(engineOfWorker().lend(rank, body.u8() != 0)));
+                  .record(
+                      engineOfWorker()
+                          .lend(rank, body.u8() != 0, body.hasMore() && body.u8() != 0)));
       case MessageType.GROUPS -> {
         requireNoEngine("GROUPS");
         groups = body.record(GroupsMessage.class);

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.server.TestClient.Found;
@@ -53,7 +53,11 @@ final class RemoteKillTest {
   @BeforeEach
   void configure() throws IOException {
     socket = TestDaemon.socket(folder);
-    config = Files.writeString(folder.resolve("ucm.yaml"), TestDaemon.yaml(folder, "Posix"));
+    configure("Posix");
+  }
+
+  private void configure(String pipeline) throws IOException {
+    config = Files.writeString(folder.resolve("ucm.yaml"), TestDaemon.yaml(folder, pipeline));
   }
 
   /** Some prompts that have a beginning in common with others. */
@@ -84,8 +88,9 @@ final class RemoteKillTest {
   }
 
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void oneOfFourRanksIsKilled(boolean mla) throws Exception {
+  @CsvSource({"Posix, false", "Posix, true", "Cache|Posix, false", "Cache|Posix, true"})
+  void oneOfFourRanksIsKilled(String pipeline, boolean mla) throws Exception {
+    configure(pipeline);
     killRanks(4, mla, 4);
   }
 
@@ -213,8 +218,9 @@ final class RemoteKillTest {
   }
 
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void theDaemonIsKilled(boolean mla) throws Exception {
+  @CsvSource({"Posix, false", "Posix, true", "Cache|Posix, false", "Cache|Posix, true"})
+  void theDaemonIsKilled(String pipeline, boolean mla) throws Exception {
+    configure(pipeline);
     killDaemon(mla, 2);
   }
 
@@ -244,6 +250,8 @@ final class RemoteKillTest {
           killer.join();
           daemon.close();
         }
+        boolean lends = Files.readString(config).contains("Cache");
+        assertThat(List.of(first.isLent, second.isLent)).containsOnly(lends);
       }
       daemon = daemon();
     }

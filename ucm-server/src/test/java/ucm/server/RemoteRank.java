@@ -25,7 +25,7 @@ import ucm.server.protocol.PlanMessage.PlannedMessage;
  */
 final class RemoteRank implements AutoCloseable {
 
-  private static final KvLayout LAYOUT = KvLayout.uniform(2, 1024, 1024);
+  private static final KvLayout LAYOUT = KvLayout.uniform(1, 2048, 2048);
   private static final BlockLayout BLOCK = LAYOUT.blockLayout();
   private static final long[] NONE = {};
 
@@ -37,10 +37,16 @@ final class RemoteRank implements AutoCloseable {
   private final TestClient client;
   private final int part;
 
+  /** Whether it has read where a store has lent something. */
+  boolean isLent;
+
   RemoteRank(Path socket, String yaml, int ranks, boolean mla, int rank) throws Exception {
     part = mla ? 0 : rank;
     client = TestClient.admitted(socket, TestClient.WORKER);
     client.openWorker("e", ranks, mla, yaml, rank, LAYOUT);
+    if (yaml.contains("Cache") && !client.borrow(true)) {
+      throw new IllegalStateException("nothing is lent");
+    }
   }
 
   /** What tells a rank to load what was found, and to save what was planned. */
@@ -92,7 +98,9 @@ final class RemoteRank implements AutoCloseable {
     long wrong = 0;
     for (String one : slots.isEmpty() ? new String[0] : slots.split(",", -1)) {
       int colon = one.indexOf(':');
-      MemorySegment slot = client.slot(Integer.parseInt(one.substring(0, colon)), BYTES);
+      int named = Integer.parseInt(one.substring(0, colon));
+      isLent |= !write && client.isLent(named);
+      MemorySegment slot = write ? client.slot(named, BYTES) : client.promised(named, BYTES);
       long number = Long.parseLong(one.substring(colon + 1));
       for (long at = 0; at < BYTES; at += Long.BYTES) {
         long word = (number * 31 + part) * 0x9E3779B97F4A7C15L + at;

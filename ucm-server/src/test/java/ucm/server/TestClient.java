@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.json.JsonMapper;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
@@ -46,6 +47,10 @@ final class TestClient implements AutoCloseable {
   private @Nullable MemorySegment slots;
   private long stride;
   private long marksAt;
+  private int count;
+  private @Nullable MemorySegment lent;
+  private long lentStride;
+  private long placesAt;
 
   TestClient(Path socket) throws IOException {
     channel = SocketChannel.open(UnixDomainSocketAddress.of(socket));
@@ -169,7 +174,7 @@ final class TestClient implements AutoCloseable {
     Path segment = Path.of(answer.string());
     long size = answer.u64();
     var _ = answer.u64();
-    int count = answer.u32();
+    count = answer.u32();
     stride = answer.u64();
     marksAt = count * stride;
     try (FileChannel file =
@@ -181,6 +186,59 @@ final class TestClient implements AutoCloseable {
 
   MemorySegment slot(int slot, long bytes) {
     return slots().asSlice(slot * stride, bytes);
+  }
+
+  /** The number of the slot in which a block lies that was promised in a slot. */
+  int place(int slot) {
+    int place = placesAt == 0 ? 0 : slots().get(ValueLayout.JAVA_INT, placesAt + 4L * slot);
+    return place == 0 ? slot : place;
+  }
+
+  /** Whether the daemon has lent a slot. */
+  boolean isLent(int slot) {
+    return place(slot) >= count;
+  }
+
+  /** What was promised in a slot. */
+  MemorySegment promised(int slot, long bytes) {
+    MemorySegment all = lent;
+    return all == null || !isLent(slot)
+        ? slot(place(slot), bytes)
+        : all.asSlice((place(slot) - count) * lentStride, bytes);
+  }
+
+  /**
+   * Maps what the daemon lends, if it does, and says so.
+   *
+   * @param readsPlaces whether it says that it reads places in the segment
+   */
+  boolean borrow(boolean readsPlaces) throws Exception {
+    FrameReader lending = lending(0, readsPlaces);
+    int descriptor = lending.u32();
+    long size = lending.u64();
+    if (lending.u32() == 0) {
+      return false;
+    }
+    lentStride = lending.u64();
+    long inode = lending.u64();
+    var _ = lending.u64();
+    placesAt = lending.u64();
+    FrameReader status =
+        new FrameReader(ask(begin(MessageType.STATUS), MessageType.STATUS_TEXT).body());
+    long pid = JsonMapper.shared().readTree(status.string()).get("pid").asLong();
+    Path memory = Path.of("/proc/" + pid + "/fd/" + descriptor);
+    if ((Long) Files.getAttribute(memory, "unix:ino") != inode) {
+      throw new IOException(memory + " is not what is lent");
+    }
+    try (FileChannel file = FileChannel.open(memory, StandardOpenOption.READ)) {
+      lent = file.map(FileChannel.MapMode.READ_ONLY, 0, size, Arena.ofAuto());
+    }
+    return lending(1, readsPlaces).u32() > 0;
+  }
+
+  private FrameReader lending(int isMapped, boolean readsPlaces) throws Exception {
+    FrameWriter borrow = begin(MessageType.BORROW).u8(isMapped);
+    return new FrameReader(ask(readsPlaces ? borrow.u8(1) : borrow, MessageType.LENDING).body());
   }
 
   /** Says whether it may be writing to a slot. */

@@ -119,7 +119,10 @@ final class TestDaemon implements AutoCloseable {
         """
             .formatted(pipeline);
     Path data = Files.createDirectories(folder.resolve("data"));
-    return pipeline.equals("Posix") ? text + "      storage_backends: " + data + "\n" : text;
+    if (pipeline.startsWith("Cache")) {
+      text += "      cache_buffer_capacity_gb: 0.001\n";
+    }
+    return pipeline.endsWith("Posix") ? text + "      storage_backends: " + data + "\n" : text;
   }
 
   /** A process with a daemon: folder, and bytes of all slots of an engine. */

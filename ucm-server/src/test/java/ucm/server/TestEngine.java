@@ -92,7 +92,7 @@ final class TestEngine implements AutoCloseable {
   void check(int[] tokens, int firstBlock, Found found) {
     for (int rank = 0; rank < workers.size(); rank++) {
       for (int i = 0; i < found.slots().size(); i++) {
-        MemorySegment slot = workers.get(rank).slot(found.slots().get(i), BYTES);
+        MemorySegment slot = workers.get(rank).promised(found.slots().get(i), BYTES);
         for (long at = 0; at < BYTES; at += Long.BYTES) {
           assertThat(slot.get(ValueLayout.JAVA_LONG_UNALIGNED, at))
               .isEqualTo(word(tokens, firstBlock + i, rank, at));

@@ -113,11 +113,19 @@ public record WorkerFields(
    * @param stride bytes from one slot to the next
    * @param inode the memory's number in its file system, by which it is told from others
    * @param device the number of that file system
+   * @param placesAt where the worker finds in its segment which of these it reads for a slot; 0 when it is told their
+   *     numbers themselves
    */
   public record LendingMessage(
-      int descriptor, long byteSize, int slots, long stride, long inode, long device) {
+      int descriptor,
+      long byteSize,
+      int slots,
+      long stride,
+      long inode,
+      long device,
+      long placesAt) {
 
     /** Nothing is lent. */
-    public static final LendingMessage NONE = new LendingMessage(0, 0, 0, 0, 0, 0);
+    public static final LendingMessage NONE = new LendingMessage(0, 0, 0, 0, 0, 0, 0);
   }
 }

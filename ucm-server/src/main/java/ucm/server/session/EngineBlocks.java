@@ -25,6 +25,7 @@ import ucm.server.protocol.GroupsMessage;
 import ucm.server.protocol.IdentityMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
+import ucm.server.protocol.WorkerFields.LendingMessage;
 import ucm.server.staging.StagingSegment;
 import ucm.server.staging.StagingSlots;
 
@@ -56,6 +57,8 @@ final class EngineBlocks implements AutoCloseable {
   private final int generation;
   private final ConnectorSetup setup;
   private final Map<Integer, RankTransfers> transfers = new ConcurrentHashMap<>();
+  // Whether ranks have blocks of their own, and so read elsewhere what was promised in one slot.
+  private final boolean hasParts;
   private boolean closed;
 
   /**
@@ -113,9 +116,10 @@ final class EngineBlocks implements AutoCloseable {
     // A block of the prompt has a slot for each group.
     int groupCount = Math.max(1, rules.all().size());
     int mostOfAll = Math.min(mostSlots, MOST_SLOTS) * groupCount;
-    slots = new StagingSlots(Math.clamp(most, 1, mostOfAll), context.clock());
+    slots = new StagingSlots(Math.clamp(most, 1, mostOfAll), context.clock(), this::freed);
     groups = new GroupBlocks(rules, setup.hasher(), parts, slots.size());
-    loadSlots = new LoadSlots(slots, pipeline.stages().getFirst());
+    loadSlots = new LoadSlots(slots, pipeline.stages().getFirst(), spec.ranks());
+    hasParts = parts > 1;
     holds = new Holds(loadSlots, spec.ranks(), context.clock());
     saves = new Saves(slots, parts, transfers::get, admission, context.clock());
   }
@@ -201,8 +205,33 @@ final class EngineBlocks implements AutoCloseable {
     void loaded(int[] slots, boolean isBroken);
   }
 
+  /**
+   * Says in which memory a worker can read blocks that the store has there.
+   *
+   * @param isMapped whether it has mapped that
+   * @param readsPlaces whether it reads in its segment where blocks of slots lie, as it must where ranks have parts
+   */
+  LendingMessage lend(int rank, boolean isMapped, boolean readsPlaces) {
+    if (hasParts && !readsPlaces) {
+      return LendingMessage.NONE;
+    }
+    // It is the same in all segments.
+    return loadSlots.lend(rank, isMapped, hasParts ? segment(0).placesAt() : 0);
+  }
+
+  /** Slots are free: what a store has lent for them is its own again. */
+  private void freed(int[] some) {
+    if (hasParts) {
+      transfers.values().forEach(part -> loadSlots.giveBack(part.segment().unplace(some)));
+    }
+  }
+
   /** Brings blocks into slots of all ranks, which have registered, or has a store lend them where they are. */
   void load(String requestId, BlockIds ids, Loaded done) {
+    if (hasParts) {
+      fill(requestId, ids, new int[0], done);
+      return;
+    }
     int[] borrowed = loadSlots.borrow(ids);
     if (borrowed.length > 0) {
       transfers.values().forEach(part -> part.borrowed(borrowed.length));
@@ -211,7 +240,7 @@ final class EngineBlocks implements AutoCloseable {
     if (others.size() == 0) {
       done.loaded(borrowed, false);
     } else if (loadSlots.lends()) {
-      // A worker that reads what is lent is the only one.
+      // All ranks have the same blocks.
       RankTransfers part = transfers.values().iterator().next();
       part.fetch(
           requestId,
@@ -242,7 +271,8 @@ final class EngineBlocks implements AutoCloseable {
             done.loaded(joined(first, Arrays.copyOf(taken, loaded)), loaded < taken.length);
           }
         };
-    transfers.values().forEach(part -> part.load(requestId, wanted, taken, ended));
+    LoadSlots lending = hasParts ? loadSlots : null;
+    transfers.values().forEach(part -> part.load(requestId, wanted, taken, lending, ended));
   }
 
   private static int[] joined(int[] first, int[] second) {
@@ -274,7 +304,6 @@ final class EngineBlocks implements AutoCloseable {
    * @param writes whether it is the one that fills the slots of the part
    */
   void workerIsGone(int part, boolean writes) {
-    loadSlots.endLending();
     if (writes) {
       segment(part).clearMarks();
     }
@@ -303,7 +332,12 @@ final class EngineBlocks implements AutoCloseable {
     }
     closed = true;
     abandon();
-    transfers.values().forEach(RankTransfers::close);
+    int[] all = IntStream.range(0, slots.size()).toArray();
+    for (RankTransfers part : transfers.values()) {
+      part.close();
+      // Its worker may still be reading there.
+      loadSlots.giveLater(part.segment().unplace(all));
+    }
     context.pipelines().release(pipeline);
   }
 }

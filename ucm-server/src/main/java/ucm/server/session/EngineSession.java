@@ -70,8 +70,6 @@ public final class EngineSession implements AutoCloseable {
   // One worker of each stage, whether it is connected or not.
   private final Map<Integer, WorkerFields> stages = new TreeMap<>();
   private final BitSet connectedRanks = new BitSet();
-  // Those that can read what is lent.
-  private final BitSet mappedRanks = new BitSet();
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
   private final Map<Integer, WorkerCopies> deviceRanks = new TreeMap<>();
@@ -194,15 +192,14 @@ public final class EngineSession implements AutoCloseable {
    * Says in which memory a worker can read blocks that the store has there.
    *
    * @param isMapped whether it has mapped that: blocks are lent when all have
+   * @param readsPlaces whether it reads in its segment where blocks of slots lie
    */
-  public synchronized LendingMessage lend(int rank, boolean isMapped) {
+  public synchronized LendingMessage lend(int rank, boolean isMapped, boolean readsPlaces) {
     EngineBlocks now = registered();
     // What is not pinned would be copied to a device by the processor.
-    if (!pool.isMapped() || !(deviceRanks.isEmpty() || now.loadSlots.isPinned())) {
-      return LendingMessage.NONE;
-    }
-    mappedRanks.set(rank, isMapped);
-    return now.loadSlots.lend(mappedRanks.cardinality() == ranks(now.stages.size()));
+    return deviceRanks.isEmpty() || now.loadSlots.isPinned()
+        ? now.lend(rank, isMapped, readsPlaces)
+        : LendingMessage.NONE;
   }
 
   private void requireRank(int rank, StageMessage stage) throws ProtocolException {
@@ -250,7 +247,7 @@ public final class EngineSession implements AutoCloseable {
     EngineBlocks now = blocks;
     if (now == null) {
       List<WorkerFields> all = List.copyOf(stages.values());
-      pool = pool.by(fields, all);
+      pool = pool.by(all);
       config = pool.config(config);
       now = new EngineBlocks(context, fields, config, all, identity, mostSlots, generation);
       blocks = now;
@@ -347,8 +344,8 @@ public final class EngineSession implements AutoCloseable {
   public synchronized void closeWorker(int rank) {
     connectedRanks.clear(rank);
     deviceRanks.remove(rank);
-    mappedRanks.clear(rank);
     ready = false;
+    registered().loadSlots.endLending(rank);
     registered().workerIsGone(part(rank), saves(rank));
   }
 

@@ -3,6 +3,7 @@ package ucm.server.session;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -31,29 +32,36 @@ final class LoadSlots {
 
   private final StagingSlots staging;
   private final @Nullable BlockLender lender;
-  // Whether the workers can read what is lent.
+  private final int ranks;
+  // Those that can read what is lent; guarded by this.
+  private final BitSet mapped = new BitSet();
+  // Whether all can.
   private volatile boolean lends;
 
   /**
    * Lends nothing yet.
    *
    * @param head the store that is asked first, which may lend blocks
+   * @param ranks how many read each block, or their own part of it
    */
-  LoadSlots(StagingSlots staging, Store head) {
+  LoadSlots(StagingSlots staging, Store head, int ranks) {
     this.staging = staging;
+    this.ranks = ranks;
     lender = head instanceof BlockLender able ? able : null;
   }
 
   /**
    * Says where blocks can be lent.
    *
-   * @param isMapped whether the workers have mapped that: blocks are lent from now on
+   * @param isMapped whether a rank has mapped that: blocks are lent when all have
+   * @param placesAt see {@link LendingMessage}
    * @return of no slots when they cannot
    */
-  LendingMessage lend(boolean isMapped) {
+  synchronized LendingMessage lend(int rank, boolean isMapped, long placesAt) {
     Lending lending = lending();
-    LendingMessage answer = lending == null ? LendingMessage.NONE : described(lending);
-    lends = isMapped && answer.slots() > 0;
+    LendingMessage answer = lending == null ? LendingMessage.NONE : described(lending, placesAt);
+    mapped.set(rank, isMapped && answer.slots() > 0);
+    lends = mapped.cardinality() == ranks;
     return answer;
   }
 
@@ -62,7 +70,7 @@ final class LoadSlots {
     return lender == null ? null : lender.lending();
   }
 
-  private static LendingMessage described(Lending lending) {
+  private static LendingMessage described(Lending lending, long placesAt) {
     Path memory = Path.of("/proc/self/fd", Integer.toString(lending.descriptor()));
     try {
       return new LendingMessage(
@@ -71,7 +79,8 @@ final class LoadSlots {
           lending.slots(),
           lending.stride(),
           ((Number) Files.getAttribute(memory, "unix:ino")).longValue(),
-          ((Number) Files.getAttribute(memory, "unix:dev")).longValue());
+          ((Number) Files.getAttribute(memory, "unix:dev")).longValue(),
+          placesAt);
     } catch (IOException e) {
       LOG.warn("no blocks are lent, as their memory cannot be named: {}", e.toString());
       return LendingMessage.NONE;
@@ -85,7 +94,8 @@ final class LoadSlots {
   }
 
   /** A worker is gone. */
-  void endLending() {
+  synchronized void endLending(int rank) {
+    mapped.clear(rank);
     lends = false;
   }
 
@@ -141,7 +151,8 @@ final class LoadSlots {
     LATER.execute(() -> giveBack(slots));
   }
 
-  private void giveBack(int[] slots) {
+  /** Gives back what the store has lent of some slots. */
+  void giveBack(int[] slots) {
     int[] lent =
         IntStream.of(slots)
             .filter(slot -> slot >= staging.size())

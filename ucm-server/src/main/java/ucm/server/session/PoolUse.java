@@ -4,15 +4,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import ucm.pipeline.config.UcmConfig;
-import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.WorkerFields;
 
 /**
  * How an engine uses the pool of {@code Cache}.
  *
  * @param namesBlocks whether it names its blocks by itself: it is on the host, and may have blocks of many sizes
- * @param isMapped whether its workers may map the pool, so that blocks are read there: all have the same blocks in slots
- *     of the same numbers
+ * @param isMapped whether its workers may map the pool, so that blocks are read there
  * @param isHost whether its KV cache is in host memory
  */
 record PoolUse(boolean namesBlocks, boolean isMapped, boolean isHost) {
@@ -26,9 +24,8 @@ record PoolUse(boolean namesBlocks, boolean isMapped, boolean isHost) {
   static final PoolUse NAMED = new PoolUse(true, false, true);
 
   /** With workers, one of each stage. */
-  PoolUse by(EngineFields engine, List<WorkerFields> stages) {
-    boolean haveSame = stages.size() == 1 && (engine.tpSize() == 1 || engine.mla());
-    return new PoolUse(namesBlocks, haveSame, stages.getFirst().device() == null);
+  PoolUse by(List<WorkerFields> stages) {
+    return new PoolUse(namesBlocks, true, stages.getFirst().device() == null);
   }
 
   /** A configuration with what follows from it; one that says itself whether blocks are lent keeps that. */

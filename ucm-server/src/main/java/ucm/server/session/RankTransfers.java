@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -82,15 +83,56 @@ final class RankTransfers implements AutoCloseable {
   }
 
   /**
-   * Loads blocks into slots.
+   * Loads blocks into slots, or says where the rank reads those that the store lends.
    *
    * @param ids as rank 0 names them
+   * @param lending of slots that have the numbers of others; null when none are read so
    * @param done gets how many of the first blocks are there
    */
-  void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
-    RequestPlan plan =
-        new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS);
-    run(loads, requestId, () -> load(plan), 0, done::accept);
+  void load(
+      String requestId, BlockIds ids, int[] slots, @Nullable LoadSlots lending, IntConsumer done) {
+    int borrowed = 0;
+    if (lending != null && lending.lends()) {
+      borrowed = place(slots, 0, lending.borrow(hasher.ofRank(rank, ids)));
+      borrowed(borrowed);
+    }
+    if (borrowed == slots.length) {
+      done.accept(borrowed);
+    } else {
+      int first = borrowed;
+      run(loads, requestId, () -> load(requestId, ids, slots, first, lending), first, done::accept);
+    }
+  }
+
+  private int load(
+      String requestId, BlockIds ids, int[] slots, int borrowed, @Nullable LoadSlots lending)
+      throws InterruptedException {
+    int first = borrowed;
+    if (lending != null && lending.lends()) {
+      BlockIds others = ids.slice(first, ids.size());
+      first = place(slots, first, moved(requestId, () -> fetch(others, lending), new int[0]));
+    }
+    if (first == slots.length) {
+      return first;
+    }
+    int[] others = Arrays.copyOfRange(slots, first, slots.length);
+    return first
+        + load(
+            new RequestPlan(
+                requestId,
+                ids.slice(first, ids.size()),
+                others,
+                BlockIds.empty(),
+                NO_BLOCKS,
+                NO_BLOCKS));
+  }
+
+  /** Has the rank read the blocks of some slots where they are lent; says where the next ones begin. */
+  private int place(int[] slots, int first, int[] lent) {
+    for (int i = 0; i < lent.length; i++) {
+      segment.place(slots[first + i], lent[i]);
+    }
+    return first + lent.length;
   }
 
   /**

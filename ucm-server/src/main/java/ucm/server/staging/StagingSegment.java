@@ -4,7 +4,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Objects;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
@@ -20,7 +22,8 @@ import ucm.platform.memory.SharedFile;
  * fails later. The file is removed when the segment is closed; a mapping of the worker stays valid.
  *
  * <p>Behind the slots there is a byte for each, which the worker sets while it may be writing there: a process can be
- * stopped at any instruction, and writes on when it goes on.
+ * stopped at any instruction, and writes on when it goes on. Behind those there is a number for each, where this rank
+ * reads the block that was promised in the slot: 0 in the slot, else in a slot that a store lends.
  */
 public final class StagingSegment implements AutoCloseable {
 
@@ -31,6 +34,9 @@ public final class StagingSegment implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final MemorySegment memory;
   private final MemorySegment marks;
+  private final MemorySegment told;
+  // Guarded by this: as the worker is told.
+  private final int[] places;
   private final int slots;
   private final long stride;
   private final MemoryRegion region;
@@ -43,7 +49,9 @@ public final class StagingSegment implements AutoCloseable {
     file.allocate(byteSize());
     MemorySegment all = file.map(byteSize(), arena);
     memory = all.asSlice(0, slots * stride);
-    marks = all.asSlice(slots * stride);
+    marks = all.asSlice(slots * stride, slots);
+    told = all.asSlice(placesAt());
+    places = new int[slots];
     region = MemoryRegion.host(memory);
   }
 
@@ -74,7 +82,7 @@ public final class StagingSegment implements AutoCloseable {
   /** Bytes from one slot to the next. */
   public static long strideOf(KvLayout layout) {
     long bytes = layout.blockLayout().blockSize();
-    return Math.ceilDiv(bytes, ALIGNMENT) * (long) ALIGNMENT;
+    return aligned(bytes);
   }
 
   public Path path() {
@@ -86,9 +94,18 @@ public final class StagingSegment implements AutoCloseable {
     return file.inode();
   }
 
-  /** Bytes of all slots, and of the marks behind them. */
+  /** Bytes of all slots, and of what is behind them. */
   public long byteSize() {
-    return slots * stride + Math.ceilDiv(slots, ALIGNMENT) * (long) ALIGNMENT;
+    return placesAt() + aligned(Integer.BYTES * (long) slots);
+  }
+
+  /** Where the worker is told in which places it reads. */
+  public long placesAt() {
+    return slots * stride + aligned(slots);
+  }
+
+  private static long aligned(long bytes) {
+    return Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT;
   }
 
   /** Bytes from one slot to the next. */
@@ -108,6 +125,26 @@ public final class StagingSegment implements AutoCloseable {
   /** Whether the worker may be writing to a slot. */
   public synchronized boolean isMarked(int slot) {
     return isOpen() && marks.get(ValueLayout.JAVA_BYTE, Objects.checkIndex(slot, slots)) != 0;
+  }
+
+  /**
+   * Has the worker read a slot's block elsewhere, until the slot is free.
+   *
+   * @param place the number of a slot that a store lends
+   */
+  public synchronized void place(int slot, int place) {
+    places[slot] = place;
+    if (isOpen()) {
+      told.setAtIndex(ValueLayout.JAVA_INT, slot, place);
+    }
+  }
+
+  /** Has the worker read slots themselves again; returns where it was to read their blocks. */
+  public synchronized int[] unplace(int[] slots) {
+    int[] placed = IntStream.of(slots).filter(slot -> places[slot] != 0).toArray();
+    int[] found = Arrays.stream(placed).map(slot -> places[slot]).toArray();
+    IntStream.of(placed).forEach(slot -> place(slot, 0));
+    return found;
   }
 
   /** The worker has hung up: it marks nothing any more. */

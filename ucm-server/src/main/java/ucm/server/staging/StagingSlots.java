@@ -4,9 +4,11 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which slots are free. All segments of an engine have the same slots in use, as the ranks hold parts
@@ -25,6 +27,7 @@ public final class StagingSlots {
   private record Resting(int[] slots, long untilNanos) {}
 
   private final LongSupplier clock;
+  private final Consumer<int[]> freed;
   // Guarded by this.
   private final int[] free;
   private final Deque<Resting> resting = new ArrayDeque<>();
@@ -34,9 +37,11 @@ public final class StagingSlots {
    * All are free.
    *
    * @param clock monotonic nanoseconds
+   * @param freed is told of slots before they have another use
    */
-  public StagingSlots(int slots, LongSupplier clock) {
+  public StagingSlots(int slots, LongSupplier clock, Consumer<int[]> freed) {
     this.clock = clock;
+    this.freed = freed;
     free = new int[slots];
     for (int i = 0; i < slots; i++) {
       free[i] = slots - 1 - i;
@@ -85,7 +90,12 @@ public final class StagingSlots {
     return Arrays.copyOfRange(free, count, count + taken);
   }
 
-  public synchronized void give(int[] slots) {
+  public void give(int[] slots) {
+    freed.accept(slots);
+    free(slots);
+  }
+
+  private synchronized void free(int[] slots) {
     System.arraycopy(slots, 0, free, count, slots.length);
     count += slots.length;
   }
@@ -100,15 +110,19 @@ public final class StagingSlots {
    *
    * @param isMarked says of which a worker that is still there may be copying to them: these rest as long again
    */
-  public synchronized void sweep(IntPredicate isMarked) {
-    long now = clock.getAsLong();
-    while (!resting.isEmpty() && now - resting.element().untilNanos >= 0) {
-      int[] slots = resting.remove().slots;
+  public void sweep(IntPredicate isMarked) {
+    for (int[] slots = rested(); slots != null; slots = rested()) {
       if (IntStream.of(slots).anyMatch(isMarked)) {
         giveLater(slots);
       } else {
         give(slots);
       }
     }
+  }
+
+  private synchronized int @Nullable [] rested() {
+    Resting first = resting.peek();
+    boolean isOver = first != null && clock.getAsLong() - first.untilNanos >= 0;
+    return isOver ? resting.remove().slots : null;
   }
 }

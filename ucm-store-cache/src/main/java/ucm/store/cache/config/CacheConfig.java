@@ -83,8 +83,8 @@ public record CacheConfig(
           .defaultTo(false)
           .doc(
               "Have the buffer in memory that other processes of the user can map, so that an"
-                  + " engine reads blocks where they are. ucm serve sets it for engines of one"
-                  + " process whose KV cache is in host memory, or which it copies to their GPU.");
+                  + " engine reads blocks where they are. ucm serve sets it for engines whose KV"
+                  + " cache is in host memory, or which it copies to their GPUs.");
 
   static final ConfigKey<Integer> STREAMS =
       ConfigKey.integer("cache_stream_number")
