@@ -489,7 +489,12 @@ final class FileStoreRuntime {
     io.close();
     volumes.all().forEach(volume -> volume.lease.release());
     if (!config.isScheduler()) {
-      volumes.all().forEach(volume -> WRITERS.merge(volume.directory, -1, Integer::sum));
+      volumes
+          .all()
+          .forEach(
+              volume ->
+                  WRITERS.computeIfPresent(
+                      volume.directory, (_, stores) -> stores == 1 ? null : stores - 1));
     }
   }
 }
