@@ -316,23 +316,29 @@ public class TransferTask implements Task {
   public final void whenSettled(Runnable action) {
     whenTerminal(
         () -> {
-          synchronized (states) {
-            if (settling != null && !settlesWhenCompleted()) {
-              settling = settling.isEmpty() ? new ArrayList<>(1) : settling;
-              settling.add(action);
-              return;
-            }
+          if (!awaitSettling(action)) {
+            action.run();
           }
-          action.run();
         });
   }
 
-  /** Whether somebody waits until the dump is {@linkplain #whenSettled settled}. */
-  public final boolean isSettlingAwaited() {
+  private boolean awaitSettling(Runnable action) {
     synchronized (states) {
-      return settling != null && !settling.isEmpty();
+      if (settling == null || settlesWhenCompleted()) {
+        return false;
+      }
+      settling = settling.isEmpty() ? new ArrayList<>(1) : settling;
+      settling.add(action);
     }
+    settlingIsAwaited();
+    return true;
   }
+
+  /**
+   * Somebody waits until the dump is {@linkplain #whenSettled settled}: a store that holds something back for
+   * later does so no longer. Must not block.
+   */
+  protected void settlingIsAwaited() {}
 
   /** All is done with the dump; repeatable. */
   final void settle() {

@@ -35,6 +35,7 @@ final class DumpTask extends CacheTask {
   // Guarded by itself.
   private final BitSet unsettled;
   private boolean isSettled;
+  private boolean isHurried;
 
   // Its blocks by their first shards, one after the other. One whose shards do not follow each
   // other counts as several, which costs a look-up more each and nothing else.
@@ -241,6 +242,7 @@ final class DumpTask extends CacheTask {
   /** Says that those shards of a run are settled that have no negative number. */
   void settle(int[] shards, int from, int to) {
     boolean last;
+    boolean hurried;
     synchronized (unsettled) {
       for (int i = from; i < to; i++) {
         if (shards[i] >= 0) {
@@ -250,6 +252,10 @@ final class DumpTask extends CacheTask {
       // All are, for the first time.
       last = unsettled.isEmpty() && !isSettled;
       isSettled |= last;
+      hurried = isHurried;
+    }
+    if (last && hurried) {
+      cache.writes.hurry(-1);
     }
     if (last) {
       cache.dumps.settled().accept(this);
@@ -259,6 +265,18 @@ final class DumpTask extends CacheTask {
   @Override
   protected boolean settlesWhenCompleted() {
     return false;
+  }
+
+  /** No writes are held back until then. */
+  @Override
+  protected void settlingIsAwaited() {
+    synchronized (unsettled) {
+      if (isSettled || isHurried) {
+        return;
+      }
+      isHurried = true;
+    }
+    cache.writes.hurry(1);
   }
 
   @Override

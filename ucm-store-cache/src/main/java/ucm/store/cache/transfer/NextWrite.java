@@ -37,11 +37,6 @@ final class NextWrite {
     this.to = to;
   }
 
-  /** Whether somebody waits until its dump has settled. */
-  boolean isAwaited() {
-    return dump.isSettlingAwaited();
-  }
-
   long byteSize() {
     return (to - from) * dump.transfer.layout().shardSize();
   }

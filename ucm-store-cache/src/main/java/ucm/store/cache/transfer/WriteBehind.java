@@ -24,7 +24,6 @@ final class WriteBehind {
   private static final long MAX_HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
   // What an engine asks next comes soon.
   private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final CacheRuntime cache;
@@ -93,9 +92,8 @@ final class WriteBehind {
       synchronized (this) {
         long hold = holdNanos();
         if (hold > 0) {
-          // No event tells when that ends, or when somebody begins to wait: an engine's tasks go
-          // first.
-          return hold == FOREVER ? FOREVER : Math.min(hold, LOOK_NANOS);
+          // No event tells when the engine waits no longer: its tasks go first.
+          return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
         }
         next = waiting.remove();
         underWay++;
@@ -125,7 +123,7 @@ final class WriteBehind {
       }
       refused = false;
     }
-    if (hurried > 0 || cache.pool.isWanted() || waiting.element().isAwaited()) {
+    if (hurried > 0 || cache.pool.isWanted()) {
       return 0;
     }
     long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos);
