@@ -310,18 +310,16 @@ class Pages:
 
         return self._with_session(ask, 0) if ids else 0
 
-    def get(self, ids: List[bytes], pages: Sequence[Pieces], into_new: bool = False) -> int:
+    def get(self, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         """Copies the first pages that are stored to where they belong, and says how many.
 
-        What lies where the others belong is undefined afterwards. `into_new`: see `memory.move`.
+        What lies where the others belong is undefined afterwards.
         """
         if not ids:
             return 0
-        return self._with_session(lambda session: self._get(session, ids, pages, into_new), 0)
+        return self._with_session(lambda session: self._get(session, ids, pages), 0)
 
-    def _get(
-        self, session: Session, ids: List[bytes], pages: Sequence[Pieces], into_new: bool = False
-    ) -> int:
+    def _get(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0
         asked_at = time.monotonic()
         asked: Optional[int] = session.send(protocol.LEASE, Writer().ids(ids[: session.step]))
@@ -345,7 +343,7 @@ class Pages:
                 for pointer, size in page:
                     moves.append((pointer, address, size))
                     address += size
-            move(moves, into_new)
+            move(moves)
             _require_soon(since)
             if leased.hold:
                 session.loaded(leased.hold)

@@ -413,8 +413,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         if pool is None:
             return [one if self._only_counts() else None for one in target_locations]
         pieces = _tensor_pieces(pool, keys, target_locations)
-        # SGLang makes them for this call.
-        count = pool.pages.get(pool.ids(keys), pieces, into_new=True)
+        count = pool.pages.get(pool.ids(keys), pieces)
         return [*target_locations[:count], *[None] * (len(keys) - count)]
 
     @_guarded(lambda _: False)
