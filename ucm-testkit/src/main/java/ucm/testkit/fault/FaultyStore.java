@@ -8,6 +8,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,7 @@ import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
+import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
@@ -210,7 +212,7 @@ public final class FaultyStore extends ForwardingStore {
       try {
         moved.start(innerCall);
       } catch (RuntimeException e) {
-        open.remove(moved);
+        left(moved);
         throw e;
       }
     }
@@ -222,7 +224,12 @@ public final class FaultyStore extends ForwardingStore {
 
   private void enter(FaultyTransfer moved) {
     open.add(moved);
-    moved.task().whenTerminal(() -> open.remove(moved));
+    moved.task().whenTerminal(() -> left(moved));
+  }
+
+  private void left(FaultyTransfer moved) {
+    open.remove(moved);
+    moved.left.countDown();
   }
 
   private @Nullable ShardOutcome[] outcomes(Call call, int number, Transfer transfer) {
@@ -319,7 +326,10 @@ public final class FaultyStore extends ForwardingStore {
   private void awaitOpen() {
     try {
       for (FaultyTransfer moved : List.copyOf(open)) {
-        moved.task().await(LONGEST_CLOSE);
+        if (!moved.left.await(LONGEST_CLOSE.toNanos(), TimeUnit.NANOSECONDS)) {
+          throw new StoreTimeoutException(
+              moved.task() + " has not completed when " + this + " closes");
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,9 @@ import ucm.api.TransferTask;
  * others are handed on in a transfer of their own and end as that one's.
  */
 final class FaultyTransfer {
+
+  /** Closed until it has ended, or was refused. */
+  final CountDownLatch left = new CountDownLatch(1);
 
   private final TransferTask task;
   private final Transfer transfer;

@@ -9,6 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
@@ -21,9 +25,11 @@ import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
+import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.PromptStore;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.Fault.Call;
@@ -86,6 +92,43 @@ final class FaultyStoreTest {
     assertThatThrownBy(store::close).hasMessageContaining("injected fault at CLOSE 1");
     assertThatThrownBy(() -> inner.lookup(IDS)).isInstanceOf(StoreClosedException.class);
     store.close();
+  }
+
+  /** A transfer that another thread has begun, and that is refused when the closing one waits for it. */
+  @Test
+  void closesThoughATransferIsRefusedMeanwhile() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    AtomicReference<@Nullable Thread> closing = new AtomicReference<>();
+    FaultyStore late =
+        new FaultyStore(
+            new PromptStore() {
+              @Override
+              public Task dump(Transfer transfer) {
+                begun.countDown();
+                while (!isWaiting(closing.get())) {
+                  Thread.onSpinWait();
+                }
+                throw new StoreClosedException(name());
+              }
+
+              @Override
+              public String name() {
+                return "Late";
+              }
+            },
+            SEED);
+    late.configure(StoreConfig.of(Map.of()));
+    late.open(StoreContext.of(null));
+    FutureTask<Task> dump = new FutureTask<>(() -> late.dump(memory(IDS).transfer()));
+    new Thread(dump).start();
+    begun.await();
+    closing.set(Thread.currentThread());
+    late.close();
+    assertThatThrownBy(dump::get).hasCauseInstanceOf(StoreClosedException.class);
+  }
+
+  private static boolean isWaiting(@Nullable Thread thread) {
+    return thread != null && thread.getState() == Thread.State.TIMED_WAITING;
   }
 
   @Test
