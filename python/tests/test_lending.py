@@ -93,15 +93,19 @@ def test_a_slot_beside_the_right_one_is_found_out(own_daemon, monkeypatch):
         engine.close()
 
 
-def test_random_requests_in_a_memory_that_is_full(own_daemon, lent):
-    own_daemon.pool_gb = 0.0007
-    own_daemon.write_yaml("Cache|Posix")
-    engine = ToyEngine(own_daemon.transfer(), num_blocks=30, budget=48)
-    for i, prompt in enumerate(prompts(11, 60)):
+def answer_all(engine, some):
+    for i, prompt in enumerate(some):
         engine.add(f"r{i}", prompt, max_tokens=3)
         if i % 3 == 0:
             engine.step()
     engine.run()
+
+
+def test_random_requests_in_a_memory_that_is_full(own_daemon, lent):
+    own_daemon.pool_gb = 0.0007
+    own_daemon.write_yaml("Cache|Posix")
+    engine = ToyEngine(own_daemon.transfer(), num_blocks=30, budget=48)
+    answer_all(engine, prompts(11, 60))
     assert engine.hits > 0 and lent
     settle(own_daemon)
     engine.close()
@@ -253,11 +257,7 @@ def test_random_requests_of_ranks_in_a_memory_that_is_full(own_daemon):
     engine = ToyEngine(own_daemon.transfer(), tp=2, num_blocks=30, block_size=128, budget=384)
     places, told = Places(own_daemon), []
     before_loads(engine, lambda: told.append(list(map(any, places.read()))))
-    for i, prompt in enumerate(prompts(11, 60, longest=1200)):
-        engine.add(f"r{i}", prompt, max_tokens=3)
-        if i % 3 == 0:
-            engine.step()
-    engine.run()
+    answer_all(engine, prompts(11, 60, longest=1200))
     assert engine.hits > 0 and told
     settle(own_daemon)
     # Nothing was kept, so as much is lent as before.

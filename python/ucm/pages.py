@@ -315,9 +315,7 @@ class Pages:
 
         What lies where the others belong is undefined afterwards.
         """
-        if not ids:
-            return 0
-        return self._with_session(lambda session: self._get(session, ids, pages), 0)
+        return self._with_session(lambda session: self._get(session, ids, pages), 0) if ids else 0
 
     def _get(self, session: Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
         done = 0

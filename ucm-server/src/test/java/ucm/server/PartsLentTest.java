@@ -70,6 +70,28 @@ final class PartsLentTest {
         .toArray();
   }
 
+  /** All ranks have mapped the pool, and blocks there are promised to them. */
+  private Found promised() throws Exception {
+    borrow(engine);
+    engine.compute(1, PROMPT);
+    return engine.scheduler.lookup(2, 0, PROMPT);
+  }
+
+  /** What was promised rests for a minute, and is lent that long: somebody may still be copying. */
+  private void rests(Found found) throws Exception {
+    while (engine.figure("resting_slots") < 6) {
+      Thread.onSpinWait();
+    }
+    flood();
+    assertThat(lent(found)).containsExactly(6, 6);
+    engine.check(PROMPT, 0, found);
+    daemon.nanos.addAndGet(Duration.ofSeconds(61).toNanos());
+    while (engine.figure("resting_slots") > 0) {
+      Thread.onSpinWait();
+    }
+    assertThat(lent(found)).containsExactly(0, 0);
+  }
+
   private void take(Found found) throws Exception {
     int blocks = found.slots().size();
     assertThat(engine.scheduler.plan(found.hold(), blocks, 2, blocks * BLOCK, 1)).isEmpty();
@@ -77,9 +99,7 @@ final class PartsLentTest {
 
   @Test
   void eachRankReadsItsOwnPartInMemoryAndFromFiles() throws Exception {
-    borrow(engine);
-    engine.compute(1, PROMPT);
-    Found found = engine.scheduler.lookup(2, 0, PROMPT);
+    Found found = promised();
     assertThat(lent(found)).containsExactly(6, 6);
     engine.check(PROMPT, 0, found);
     Set<Integer> places = new TreeSet<>();
@@ -98,9 +118,7 @@ final class PartsLentTest {
   /** The control. */
   @Test
   void thePartOfAnotherRankIsFoundOut() throws Exception {
-    borrow(engine);
-    engine.compute(1, PROMPT);
-    Found found = engine.scheduler.lookup(2, 0, PROMPT);
+    Found found = promised();
     TestClient first = engine.workers.removeFirst();
     engine.workers.addLast(first);
     assertThatThrownBy(() -> engine.check(PROMPT, 0, found)).isInstanceOf(AssertionError.class);
@@ -108,9 +126,7 @@ final class PartsLentTest {
 
   @Test
   void whatIsLentStaysUntilAllRanksHaveCopiedIt() throws Exception {
-    borrow(engine);
-    engine.compute(1, PROMPT);
-    Found found = engine.scheduler.lookup(2, 0, PROMPT);
+    Found found = promised();
     take(found);
     engine.workers.getFirst().report(MessageType.LOADED, new long[] {found.hold()}, NONE);
     engine.workers.getFirst().ping();
@@ -143,51 +159,25 @@ final class PartsLentTest {
 
   @Test
   void whatIsLentToARankThatHangsUpOrIsStoppedRests() throws Exception {
-    borrow(engine);
-    engine.compute(1, PROMPT);
-    Found found = engine.scheduler.lookup(2, 0, PROMPT);
+    Found found = promised();
     take(found);
-    TestClient gone = engine.workers.getLast();
-    gone.close();
-    while (engine.figure("resting_slots") < 6) {
-      Thread.onSpinWait();
-    }
+    // Its mapping stays.
+    engine.workers.getLast().close();
+    rests(found);
     assertThat(engine.status().get("reads_in_place").asBoolean()).isFalse();
-    flood();
-    // The mapping of the one that is gone is there, as if it were still copying.
-    assertThat(lent(found)).containsExactly(6, 6);
-    engine.check(PROMPT, 0, found);
-    daemon.nanos.addAndGet(Duration.ofSeconds(61).toNanos());
-    while (engine.figure("resting_slots") > 0) {
-      Thread.onSpinWait();
-    }
-    assertThat(lent(found)).containsExactly(0, 0);
   }
 
   @Test
   void aRankThatIsStoppedForLongLosesWhatItWasLent() throws Exception {
-    borrow(engine);
-    engine.compute(1, PROMPT);
-    Found found = engine.scheduler.lookup(2, 0, PROMPT);
+    Found found = promised();
     take(found);
     daemon.nanos.addAndGet(Duration.ofSeconds(301).toNanos());
-    while (engine.figure("resting_slots") < 6) {
-      Thread.onSpinWait();
-    }
-    assertThat(lent(found)).containsExactly(6, 6);
-    engine.check(PROMPT, 0, found);
-    daemon.nanos.addAndGet(Duration.ofSeconds(61).toNanos());
-    while (engine.figure("resting_slots") > 0) {
-      Thread.onSpinWait();
-    }
-    assertThat(lent(found)).containsExactly(0, 0);
+    rests(found);
   }
 
   @Test
   void whatIsLentToAnEngineThatEndsStaysForATime() throws Exception {
-    borrow(engine);
-    engine.compute(1, PROMPT);
-    Found found = engine.scheduler.lookup(2, 0, PROMPT);
+    Found found = promised();
     take(found);
     engine.close();
     while (!daemon.status().get("engines").isEmpty()) {
