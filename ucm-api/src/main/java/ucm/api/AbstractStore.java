@@ -116,8 +116,10 @@ public abstract class AbstractStore implements Store {
               settings(),
               maxTasks(),
               context.nanoClock(),
-              workers.factory("deadline", this::threadFailed),
               new FlushResult.Ledger(this::countFailedDump));
+      if (!isScheduler()) {
+        inFlight.start(workers.factory("deadline", this::threadFailed));
+      }
       doOpen(context);
       opened = true;
     } catch (IOException e) {
@@ -125,6 +127,9 @@ public abstract class AbstractStore implements Store {
     } finally {
       if (!opened) {
         life.closed();
+        if (inFlight != null) {
+          inFlight.stop();
+        }
         workers.end(Duration.ZERO);
       }
       changing.unlock();

@@ -20,8 +20,7 @@ import ucm.api.config.StoreConfig;
  * at their deadline, and lets {@code close} wait for them. Thread-safe.
  *
  * <p>All tasks have the same time, so the order of arrival is the order of their deadlines: one thread
- * sleeps until the first is due. It is made for the first task that is open when the store has taken it
- * over, and a task that comes while it sleeps is due later and wakes no thread.
+ * sleeps until the first is due, and a task that comes while it sleeps is due later and wakes no thread.
  */
 final class InFlightTasks {
 
@@ -35,7 +34,6 @@ final class InFlightTasks {
   private final Settings settings;
   private final int maxTasks;
   private final LongSupplier clock;
-  private final ThreadFactory threads;
   private final FlushResult.Ledger dumps;
   private final ReentrantLock lock = new ReentrantLock();
   private final Held held = lock::unlock;
@@ -51,20 +49,13 @@ final class InFlightTasks {
   private boolean refusing;
   private boolean stopped;
   private boolean asleep;
-  private @Nullable Thread thread;
 
   InFlightTasks(
-      String store,
-      Settings settings,
-      int maxTasks,
-      LongSupplier clock,
-      ThreadFactory threads,
-      FlushResult.Ledger dumps) {
+      String store, Settings settings, int maxTasks, LongSupplier clock, FlushResult.Ledger dumps) {
     this.store = store;
     this.settings = settings;
     this.maxTasks = maxTasks;
     this.clock = clock;
-    this.threads = threads;
     this.dumps = dumps;
   }
 
@@ -110,10 +101,7 @@ final class InFlightTasks {
         return;
       }
       due.add(task);
-      if (thread == null) {
-        thread = threads.newThread(this::expireDue);
-        thread.start();
-      } else if (asleep) {
+      if (asleep) {
         added.signal();
       }
     }
@@ -211,6 +199,11 @@ final class InFlightTasks {
     }
     Set<BlockIds> _ = dumps.await(Long.MAX_VALUE, end);
     return all().size();
+  }
+
+  /** Starts the thread, which ends by {@link #stop}: not for the first task, that would wait for it. */
+  void start(ThreadFactory threads) {
+    threads.newThread(this::expireDue).start();
   }
 
   private void expireDue() {

@@ -141,6 +141,8 @@ public final class ShardWorkers implements AutoCloseable {
    * @param first has each of them make what it needs
    */
   public void startThreads(Runnable first) {
+    // The thread that ticks.
+    TICKS.execute(() -> {});
     submitPart(
         new Batch() {
           @Override
