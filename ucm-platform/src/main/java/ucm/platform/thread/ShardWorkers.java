@@ -35,15 +35,15 @@ import ucm.platform.libc.Libc;
  *
  * <p>One thread per processor works while groups only compute and copy: more would push each other out of
  * the caches. Idle ones are called last in, first out, and look around before they sleep: that is
- * {@link ForkJoinPool}'s. Each group that waited for most of its time lets one more thread work, and so does each
- * tick in which no group ended; each of the other groups takes one back.
+ * {@link ForkJoinPool}'s. Each group that waited for most of its time lets one more thread work, and each of the
+ * others takes one back; each tick in which no group ended lets two more work.
  */
 public final class ShardWorkers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
-  // As long as moving a few MiB from the page cache takes on a busy machine.
+  // Longer than most tasks take: each tick wakes a thread twice, beside those that move bytes.
   private static final Executor TICKS =
-      CompletableFuture.delayedExecutor(2, TimeUnit.MILLISECONDS, Runnable::run);
+      CompletableFuture.delayedExecutor(5, TimeUnit.MILLISECONDS, Runnable::run);
 
   /** The groups of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -291,7 +291,7 @@ public final class ShardWorkers implements AutoCloseable {
   private void tick(long endedBefore) {
     isTicking.set(false);
     if (endedGroups.get() == endedBefore) {
-      want(1);
+      want(2);
     }
     callOne();
   }
