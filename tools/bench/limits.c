@@ -354,12 +354,13 @@ static long number(int count, char **words, const char *key, long otherwise) {
     return found ? atol(found) : otherwise;
 }
 
-static char *touched(long length) {
+// The engine's memory is on ordinary pages, as that of driver/ and of engines; a pool is on huge ones.
+static char *touched(long length, int huge) {
     char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         fail("mmap");
     }
-    madvise(memory, length, MADV_HUGEPAGE);
+    madvise(memory, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     memset(memory, 1, length);
     return memory;
 }
@@ -387,8 +388,8 @@ int main(int count, char **words) {
     tensors = shard / tensor;
     round_bytes = blocks * block;
     pool_bytes = 2 * round_bytes > 512l << 20 ? 2 * round_bytes : 512l << 20;
-    engine = touched(round_bytes);
-    pool = touched(pool_bytes);
+    engine = touched(round_bytes, 0);
+    pool = touched(pool_bytes, 1);
     files = calloc(blocks, sizeof *files);
     setvbuf(stdout, NULL, _IOLBF, 0);
     pin(0);
