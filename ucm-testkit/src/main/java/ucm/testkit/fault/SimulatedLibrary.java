@@ -4,6 +4,8 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static java.util.Objects.requireNonNull;
 
 import java.io.IOException;
@@ -14,6 +16,8 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -58,30 +62,37 @@ public final class SimulatedLibrary {
   /**
    * Builds a shared library by gcc. The test is skipped where there is none, and fails with what gcc
    * says when that is an error or a warning. One that is newer than its source is left as it is: other
-   * processes of the test may use it.
+   * processes of the test may use it. Where several build it at a time, one does and the others wait.
    *
    * @param source the C file
    * @param library the file to make; its folder need not exist
    * @param options more for gcc
    */
-  public static void build(Path source, Path library, String... options) {
+  public static synchronized void build(Path source, Path library, String... options) {
+    try {
+      Path folder = Files.createDirectories(library.toAbsolutePath().getParent());
+      try (FileChannel file = FileChannel.open(folder.resolve(".lock"), CREATE, WRITE);
+          FileLock _ = file.lock()) {
+        if (!Files.exists(library)
+            || Files.getLastModifiedTime(library).compareTo(Files.getLastModifiedTime(source))
+                <= 0) {
+          compile(source, library, options);
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void compile(Path source, Path library, String... options) throws IOException {
     List<String> command = new ArrayList<>(List.of("gcc", "-shared", "-fPIC", "-O2"));
     command.addAll(List.of("-Wall", "-Wextra", "-Werror"));
     command.addAll(List.of(options));
     command.addAll(List.of("-o", library.toString(), source.toString(), "-lpthread"));
-    try {
-      if (Files.exists(library)
-          && Files.getLastModifiedTime(library).compareTo(Files.getLastModifiedTime(source)) > 0) {
-        return;
-      }
-      Files.createDirectories(library.toAbsolutePath().getParent());
-      Process gcc = start(command);
-      String said = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      if (gcc.onExit().join().exitValue() != 0) {
-        throw new AssertionError("gcc cannot build " + source.toAbsolutePath() + ":\n" + said);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    Process gcc = start(command);
+    String said = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    if (gcc.onExit().join().exitValue() != 0) {
+      throw new AssertionError("gcc cannot build " + source.toAbsolutePath() + ":\n" + said);
     }
   }
 

@@ -140,8 +140,13 @@ public abstract class TierFaultContract {
         .as("what is not below is told")
         .isGreaterThanOrEqualTo(IDS.size());
     assertThat(upper.lookupPrefix(IDS)).isEqualTo(IDS.size() - 1);
-    // A probe may have it tried again in between.
-    await("it is refused", () -> isRefused(tiers.load(upper, BELOW)));
+    await(
+        "it is refused",
+        () -> {
+          // A probe that goes well while requests hang has it tried again for a time.
+          awaitBreaker(true);
+          return isRefused(tiers.load(upper, BELOW));
+        });
     assertThat(tiers.metrics.count(upperKeys() + "tier_refused_shards")).isPositive();
     tiers.load(upper, IDS).requireOk();
     end();

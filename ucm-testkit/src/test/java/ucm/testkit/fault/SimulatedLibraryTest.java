@@ -8,10 +8,15 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.testkit.TestProcess;
 
 class SimulatedLibraryTest {
 
@@ -83,5 +88,48 @@ class SimulatedLibraryTest {
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("real.c")
         .hasMessageContaining("unused");
+  }
+
+  @Test
+  void isBuiltByOneOfSeveralProcesses() throws Exception {
+    // Skips where there is no gcc, which the processes could not.
+    build(SOURCE);
+    Path source = folder.resolve("real.c");
+    List<TestProcess> builders = new ArrayList<>();
+    try {
+      for (int i = 0; i < 4; i++) {
+        builders.add(
+            new TestProcess(Builder.class, source.toString(), "" + folder.resolve("l.so")));
+      }
+      for (TestProcess builder : builders) {
+        assertThat(builder.line()).isEqualTo("ready");
+      }
+      for (TestProcess builder : builders) {
+        builder.tell("build");
+      }
+      Set<String> built = new HashSet<>();
+      for (TestProcess builder : builders) {
+        built.add(builder.line());
+      }
+      // A second one, while the first is in use, would be another library to the loader.
+      assertThat(built).hasSize(1).allMatch(line -> line.startsWith("loaded "));
+    } finally {
+      builders.forEach(TestProcess::close);
+    }
+  }
+
+  /** Builds and loads a library when told to, and says which file it was. */
+  static final class Builder {
+
+    private Builder() {}
+
+    public static void main(String[] args) throws Exception {
+      Path library = Path.of(args[1]);
+      IO.readln("ready\n");
+      SimulatedLibrary.build(Path.of(args[0]), library);
+      Object file = Files.readAttributes(library, BasicFileAttributes.class).fileKey();
+      new SimulatedLibrary(library).requireNoMisuse();
+      IO.println("loaded " + file);
+    }
   }
 }
