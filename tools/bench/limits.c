@@ -119,7 +119,7 @@ static uint64_t mix(uint64_t word) {
     return word ^ (word >> 31);
 }
 
-// A file as a store of files names one, in one of its 4,096 folders: in 64 of them, look-ups cost half as much.
+// A file as a store of files names one, in one of its 4,096 folders: in 16 of them, look-ups of absent names take two thirds.
 static void file_name(char *out, uint64_t number, const char *ending) {
     uint64_t high = mix(number);
     snprintf(out, NAME, "%s/%03lx/%016lx%016lx%s", folder, high >> 52, high, mix(high), ending);

@@ -201,7 +201,7 @@ final class InFlightTasks {
     return all().size();
   }
 
-  /** Starts the thread, which ends by {@link #stop}: not for the first task, that would wait for it. */
+  /** Starts the thread, which {@link #stop} ends; before any task, as the first one would wait for its start. */
   void start(ThreadFactory threads) {
     threads.newThread(this::expireDue).start();
   }

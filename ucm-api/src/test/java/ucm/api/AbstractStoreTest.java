@@ -278,12 +278,17 @@ final class AbstractStoreTest {
   }
 
   @Test
-  void releasesItsWorkersWhenItCannotBeOpened() {
+  void releasesItsWorkersWhenItCannotBeOpened() throws InterruptedException {
     store.unopened = new IOException("nothing there");
     assertThatThrownBy(() -> open(Map.of()))
         .isInstanceOf(StoreException.class)
         .hasMessage("Held cannot be opened: java.io.IOException: nothing there");
     assertThatThrownBy(() -> store.lookup(ID)).isInstanceOf(StoreClosedException.class);
+    for (Thread thread : Thread.getAllStackTraces().keySet()) {
+      if (thread.getName().startsWith("ucm-held-deadline")) {
+        assertThat(thread.join(PATIENCE)).isTrue();
+      }
+    }
     store.close();
     assertThat(store.events).isEmpty();
   }

@@ -141,7 +141,7 @@ public final class ShardWorkers implements AutoCloseable {
    * @param first has each of them make what it needs
    */
   public void startThreads(Runnable first) {
-    // The thread that ticks.
+    // Has the JDK start the thread that ticks.
     TICKS.execute(() -> {});
     submitPart(
         new Batch() {

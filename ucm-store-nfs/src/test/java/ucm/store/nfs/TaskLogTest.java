@@ -74,7 +74,7 @@ final class TaskLogTest {
               new LibcFileOperations(),
               new FaultyClock("ucm-nfs-deadline-0"),
               Map.of("timeout_ms", 100));
-      // A task that is over at once is none that the thread would look at the clock for.
+      // For a task that is over at once, that thread does not look at the clock.
       TestNfs.awaitThat("the store is closed", () -> isClosed(nfs, store, ids));
       TestNfs.awaitThat(
           "a line",

@@ -96,13 +96,12 @@ class TraceRecorderTest {
         one.record("one-" + i, 8, 1, IDS);
         other.record("other-" + i, 8, 1, IDS);
       }
-      // A writer takes a file when it first writes, on a thread of its own: not before the other
-      // one has ended.
+      // Each takes a file when its thread first writes: neither may have ended by then.
       while (!Files.exists(folder.resolve("log")) || files().size() < 2) {
         Thread.onSpinWait();
       }
     }
-    assertThat(files()).contains(file());
+    assertThat(files()).hasSize(2).contains(file());
     for (Path file : files()) {
       assertThat(Files.readAllLines(file)).hasSize(21);
     }
