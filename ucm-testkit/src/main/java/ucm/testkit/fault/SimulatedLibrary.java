@@ -71,6 +71,7 @@ public final class SimulatedLibrary {
   public static synchronized void build(Path source, Path library, String... options) {
     try {
       Path folder = Files.createDirectories(library.toAbsolutePath().getParent());
+      // Of the process: its threads have the lock of the class.
       try (FileChannel file = FileChannel.open(folder.resolve(".lock"), CREATE, WRITE);
           FileLock _ = file.lock()) {
         if (!Files.exists(library)
