@@ -43,6 +43,10 @@ public class TransferTask implements Task {
   // A word has the bits of this many shards: its low half says which were begun, its high half
   // which have ended.
   private static final int SHARDS_OF_WORD = 32;
+  // Who has helped lets the others go first for so long before it sleeps: they end the last shards,
+  // maybe on
+  // its processor.
+  private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
   private final long id;
   private final Transfer transfer;
@@ -271,12 +275,18 @@ public class TransferTask implements Task {
   }
 
   @Override
+  @SuppressWarnings("ThreadPriorityCheck") // No result depends on it.
   public final TransferResult await(Duration timeout) throws InterruptedException {
     long nanos = TimeUnit.NANOSECONDS.convert(timeout);
     long start = System.nanoTime();
     long left = nanos;
+    long helped = start - AWAKE_NANOS;
     while (left > 0 && !check() && !Thread.currentThread().isInterrupted() && help()) {
-      left = nanos - (System.nanoTime() - start);
+      helped = System.nanoTime();
+      left = nanos - (helped - start);
+    }
+    while (System.nanoTime() - helped < Math.min(left, AWAKE_NANOS) && !check()) {
+      Thread.yield();
     }
     if (!completion.await(left, TimeUnit.NANOSECONDS)) {
       throw new StoreTimeoutException(

@@ -4,7 +4,6 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerArray;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,9 +58,15 @@ final class DumpTask extends CacheTask {
 
   /** Where the shards of another block begin, in their order, and the end. */
   private static int[] blockStarts(BlockIds ids) {
-    return IntStream.rangeClosed(0, ids.size())
-        .filter(shard -> shard == 0 || shard == ids.size() || !isSameBlock(ids, shard, shard - 1))
-        .toArray();
+    int[] starts = new int[ids.size() + 1];
+    int count = 0;
+    for (int shard = 1; shard < ids.size(); shard++) {
+      if (!isSameBlock(ids, shard, shard - 1)) {
+        starts[++count] = shard;
+      }
+    }
+    starts[ids.isEmpty() ? 0 : ++count] = ids.size();
+    return Arrays.copyOf(starts, count + 1);
   }
 
   /** Whether two shards are of one block. */
@@ -202,7 +207,9 @@ final class DumpTask extends CacheTask {
 
   private BlockIds idsOf(BitSet blocks) {
     BitSet shards = new BitSet(shardCount);
-    blocks.stream().forEach(block -> shards.set(starts[block]));
+    for (int block = blocks.nextSetBit(0); block >= 0; block = blocks.nextSetBit(block + 1)) {
+      shards.set(starts[block]);
+    }
     return transfer.ids().select(0, shards);
   }
 

@@ -199,8 +199,10 @@ public final class BlockLookup implements AutoCloseable {
       return batch.present();
     }
     waiting.add(batch);
-    List<Runnable> runs =
-        volumes.all().stream().<Runnable>map(volume -> () -> ask(batch, volume)).toList();
+    List<Runnable> runs = new ArrayList<>(threads.size());
+    for (Volume volume : volumes.all()) {
+      runs.add(() -> ask(batch, volume));
+    }
     try {
       // One that has gone down since the caller looked has told only those that waited.
       if (volumes.isAnyDown()) {

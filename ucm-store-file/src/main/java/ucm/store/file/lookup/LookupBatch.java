@@ -20,6 +20,9 @@ final class LookupBatch {
   /** Whether nothing after the first absent block matters. */
   final boolean stopsAtMiss;
 
+  // By then a file system that is fast has answered.
+  private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
+
   private final BlockPaths paths;
 
   // Guarded by this. Those asked for that have no answer; those that are present.
@@ -29,7 +32,7 @@ final class LookupBatch {
   private final int[] next;
   // Those from here on are not to be taken.
   private int end;
-  private boolean over;
+  private volatile boolean over;
 
   /**
    * Wants an answer for some ids.
@@ -108,11 +111,23 @@ final class LookupBatch {
     notifyAll();
   }
 
-  /** Waits for the end of the batch, no longer than some time; returns whether it has ended. */
-  synchronized boolean await(long nanos) throws InterruptedException {
-    long deadline = System.nanoTime() + nanos;
-    for (long left = nanos; !over && left > 0; left = deadline - System.nanoTime()) {
+  /**
+   * Waits for the end of the batch, no longer than some time; returns whether it has ended. At first it stays awake,
+   * as to be woken takes longer than most answers; and lets no others go first, which may keep the processor for long.
+   */
+  boolean await(long nanos) throws InterruptedException {
+    long start = System.nanoTime();
+    while (!over && System.nanoTime() - start < Math.min(nanos, AWAKE_NANOS)) {
+      Thread.onSpinWait();
+    }
+    return sleep(start + nanos);
+  }
+
+  private synchronized boolean sleep(long deadline) throws InterruptedException {
+    long left = deadline - System.nanoTime();
+    while (!over && left > 0) {
       TimeUnit.NANOSECONDS.timedWait(this, left);
+      left = deadline - System.nanoTime();
     }
     return over;
   }
