@@ -43,9 +43,8 @@ public class TransferTask implements Task {
   // A word has the bits of this many shards: its low half says which were begun, its high half
   // which have ended.
   private static final int SHARDS_OF_WORD = 32;
-  // Who has helped lets the others go first for so long before it sleeps: they end the last shards,
-  // maybe on
-  // its processor.
+  // Who has helped yields for so long before it sleeps: others end the last shards, maybe on its
+  // processor.
   private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
   private final long id;
