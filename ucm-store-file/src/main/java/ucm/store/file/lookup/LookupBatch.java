@@ -15,13 +15,13 @@ import ucm.store.file.format.BlockPaths;
  */
 final class LookupBatch {
 
+  // By then a file system that is fast has answered.
+  private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
+
   final BlockIds ids;
 
   /** Whether nothing after the first absent block matters. */
   final boolean stopsAtMiss;
-
-  // By then a file system that is fast has answered.
-  private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
   private final BlockPaths paths;
 
@@ -32,6 +32,7 @@ final class LookupBatch {
   private final int[] next;
   // Those from here on are not to be taken.
   private int end;
+  // Also read without the lock.
   private volatile boolean over;
 
   /**
