@@ -1,14 +1,16 @@
 package ucm.store.file.lookup;
 
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -41,7 +43,6 @@ public final class BlockLookup implements AutoCloseable {
   // Twice as many threads join after this time, and again after twice the time.
   private static final long FIRST_WAIT_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
   private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-  private static final long KEPT_IDLE_SECONDS = 60;
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final BlockFiles files;
@@ -53,7 +54,7 @@ public final class BlockLookup implements AutoCloseable {
   private final int concurrency;
   private final long timeoutNanos;
   private final OwnThreads own;
-  private final List<ThreadPoolExecutor> threads = new ArrayList<>();
+  private final List<ForkJoinPool> threads = new ArrayList<>();
   private final ThreadLocal<NativePath> threadPath = ThreadLocal.withInitial(NativePath::new);
   private final Set<LookupBatch> waiting = ConcurrentHashMap.newKeySet();
   private final RecentFaults recentErrors;
@@ -70,18 +71,7 @@ public final class BlockLookup implements AutoCloseable {
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     this.own = config.kind().threads("lookup");
     for (int i = 0; i < config.directories().size(); i++) {
-      ThreadPoolExecutor pool =
-          new ThreadPoolExecutor(
-              concurrency,
-              concurrency,
-              KEPT_IDLE_SECONDS,
-              TimeUnit.SECONDS,
-              // As many wait as there are callers, and threads that could help them.
-              new LinkedBlockingQueue<>(),
-              own,
-              new ThreadPoolExecutor.DiscardPolicy());
-      pool.allowCoreThreadTimeOut(true);
-      threads.add(pool);
+      threads.add(own.pool(concurrency));
     }
   }
 
@@ -200,8 +190,10 @@ public final class BlockLookup implements AutoCloseable {
     }
     waiting.add(batch);
     List<Runnable> runs = new ArrayList<>(threads.size());
+    // Where all threads hang, calls to join wait for as long: they keep no batch that is over.
+    WeakReference<LookupBatch> unlessOver = new WeakReference<>(batch);
     for (Volume volume : volumes.all()) {
-      runs.add(() -> ask(batch, volume));
+      runs.add(() -> ask(unlessOver.get(), volume));
     }
     try {
       // One that has gone down since the caller looked has told only those that waited.
@@ -209,6 +201,8 @@ public final class BlockLookup implements AutoCloseable {
         giveUpHidden(batch);
       }
       await(batch, runs);
+    } catch (RejectedExecutionException _) {
+      // This was closed.
     } catch (InterruptedException e) {
       // What is not known by now is absent; the caller finds its interrupt where it left it.
       Thread.currentThread().interrupt();
@@ -216,11 +210,6 @@ public final class BlockLookup implements AutoCloseable {
       waiting.remove(batch);
       boolean isAnswered = batch.isAnswered();
       batch.stop();
-      for (int i = 0; i < threads.size(); i++) {
-        while (threads.get(i).remove(runs.get(i))) {
-          // Once for each thread that was to join.
-        }
-      }
       if (!isAnswered) {
         metrics.lookupExpiries.increment();
       }
@@ -234,11 +223,14 @@ public final class BlockLookup implements AutoCloseable {
     int joining = 1;
     for (long left = timeoutNanos; left > 0; left = deadline - System.nanoTime()) {
       for (int i = 0; i < runs.size(); i++) {
-        for (int n = 0; n < joining && batch.hasMore(i); n++) {
-          threads.get(i).execute(runs.get(i));
+        ForkJoinPool pool = threads.get(i);
+        // Where more calls wait already, all threads are held.
+        boolean mayJoin = wait == FIRST_WAIT_NANOS || pool.getQueuedSubmissionCount() < concurrency;
+        for (int n = 0; mayJoin && n < joining && batch.hasMore(i); n++) {
+          pool.execute(runs.get(i));
         }
       }
-      if (threads.getFirst().isShutdown() || batch.await(Math.min(left, wait))) {
+      if (batch.await(Math.min(left, wait))) {
         return;
       }
       wait = Math.min(2 * wait, LONGEST_WAIT_NANOS);
@@ -251,7 +243,10 @@ public final class BlockLookup implements AutoCloseable {
     waiting.forEach(this::giveUpHidden);
   }
 
-  private void ask(LookupBatch batch, Volume volume) {
+  private void ask(@Nullable LookupBatch batch, Volume volume) {
+    if (batch == null) {
+      return;
+    }
     for (int i = batch.take(volume.number); i >= 0; i = batch.take(volume.number)) {
       long high = batch.ids.high(i);
       long low = batch.ids.low(i);
@@ -285,7 +280,7 @@ public final class BlockLookup implements AutoCloseable {
   /** Ends the look-ups with the answers they have, and joins the threads. */
   @Override
   public void close() {
-    threads.forEach(ThreadPoolExecutor::shutdown);
+    threads.forEach(ForkJoinPool::shutdown);
     waiting.forEach(LookupBatch::stop);
     if (!own.join(LONGEST_CLOSE)) {
       LOG.warn("{}: a look-up still waits for the file system", files.paths.store());

@@ -7,9 +7,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.Phaser;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -88,20 +85,37 @@ final class DiskLookupTest extends InOneDirectory {
     return hang;
   }
 
-  private static void await(CyclicBarrier barrier) {
-    try {
-      barrier.await(60, TimeUnit.SECONDS);
-    } catch (Exception e) {
-      throw new AssertionError(e);
+  /** What look-ups pass by fours. It holds a thread as a system call does: for a barrier, a pool starts another one. */
+  private static final class Fours implements Runnable {
+
+    // Guarded by this.
+    private int came;
+    private boolean isOver;
+
+    @Override
+    public synchronized void run() {
+      int four = came++ / 4;
+      notifyAll();
+      try {
+        while (came / 4 == four && !isOver) {
+          wait();
+        }
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    /** Lets all pass. */
+    synchronized void end() {
+      isOver = true;
+      notifyAll();
     }
   }
 
   @Test
   void asksWithAsManyThreadsAsAllowedWhileTheDiskIsNotKnownToBeFast() {
     LocalFileStore store = open(4, 30_000);
-    CyclicBarrier four = new CyclicBarrier(4);
-    // Passed only when four look-ups are under way at once.
-    beforeEachLookup(() -> await(four));
+    beforeEachLookup(new Fours());
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
     assertThat(askers).hasSize(48);
     assertThat(askers.stream().distinct())
@@ -126,13 +140,13 @@ final class DiskLookupTest extends InOneDirectory {
   void callsMoreThreadsWhenTheDiskTurnsOutSlow() {
     LocalFileStore store = openFast(4, 30_000);
     AtomicInteger asked = new AtomicInteger();
-    CyclicBarrier four = new CyclicBarrier(4);
+    Fours fours = new Fours();
     beforeEachLookup(
         () -> {
           if (asked.incrementAndGet() <= 16) {
             clock.advance(Duration.ofMillis(1));
           } else {
-            await(four);
+            fours.run();
           }
         });
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
@@ -153,11 +167,11 @@ final class DiskLookupTest extends InOneDirectory {
     }
     askers.clear();
     // The four go in step, so that none is far ahead when one of them finds the miss.
-    Phaser four = new Phaser(4);
-    beforeEachLookup(four::arriveAndAwaitAdvance);
+    Fours fours = new Fours();
+    beforeEachLookup(fours);
     assertThat(store.lookupPrefix(BlockIds.ofHex(mixed))).isEqualTo(19);
     // Threads that come now, or wait, go on.
-    four.forceTermination();
+    fours.end();
     assertThat(askers).as("with those begun meanwhile").hasSizeBetween(21, 27);
   }
 
