@@ -46,7 +46,15 @@ public final class TimeoutScheduler implements AutoCloseable {
   /** Searches for what takes too long, and probes, from time to time; where failing volumes are to be found. */
   public void watch(FileStoreConfig.Health rules, Runnable findLate, Runnable probe) {
     if (rules.enabled()) {
-      every(rules.timeoutNanos() / CHECKS_PER_TIMEOUT, findLate);
+      long interval = Math.max(rules.timeoutNanos() / CHECKS_PER_TIMEOUT, SHORTEST_NANOS);
+      Standstill standstill = new Standstill(2 * interval, System::nanoTime);
+      every(
+          interval,
+          () -> {
+            if (!standstill.hasBeen()) {
+              findLate.run();
+            }
+          });
       every(rules.intervalNanos(), probe);
     }
   }

@@ -276,12 +276,16 @@ public final class Volume extends Breaker {
 
   /** Waits for work until it ends or is given up; returns whether it is done. */
   boolean await(Future<Boolean> work) {
+    Standstill standstill = new Standstill(all.patienceNanos / 2, System::nanoTime);
     try {
       while (!work.isDone() && !isGivenUp()) {
         try {
-          work.get(Math.min(LONGEST_WAIT_NANOS, all.patienceNanos), TimeUnit.NANOSECONDS);
+          work.get(Math.min(LONGEST_WAIT_NANOS, all.patienceNanos / 4), TimeUnit.NANOSECONDS);
         } catch (TimeoutException | ExecutionException _) {
           // Asked above whether it is done.
+        }
+        if (standstill.hasBeen()) {
+          step();
         }
       }
     } catch (InterruptedException e) {
