@@ -364,9 +364,9 @@ public final class ConfigKey<T> {
     return List.copyOf(paths);
   }
 
-  /** A number is taken for a mistake; a path of digits is written in quotes. */
+  /** A number is taken for a mistake; a path of digits is written in quotes. The kernel takes no zero byte. */
   private static String parsePath(Object raw) {
-    if (raw instanceof String text) {
+    if (raw instanceof String text && text.indexOf(0) < 0) {
       return text;
     }
     throw new IllegalArgumentException("not a path");

@@ -73,6 +73,10 @@ final class ConfigKeyTest {
         PATHS,
         List.of("/a", " "),
         "found [/a,  ]; allowed is a path, several joined by ':', or a list of paths"),
+    Arguments.of(
+        PATHS,
+        "/a\0b",
+        "found \"/a\0b\"; allowed is a path, several joined by ':', or a list of paths"),
     Arguments.of(SIZES, 4L, "found 4; allowed is a list of integers, 1 or more"),
     Arguments.of(SIZES, List.of(4L, 0L), "found [4, 0]; allowed is a list of integers, 1 or more"),
     Arguments.of(SIZES, List.of("4"), "found [4]; allowed is a list of integers, 1 or more")

@@ -1,5 +1,6 @@
 package ucm.store.file.config;
 
+import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -193,9 +194,9 @@ public record FileStoreConfig(
   /** Reads the directories; faults are recorded in {@code config}. */
   public static List<String> directories(StoreConfig config) {
     List<String> directories = config.get(CommonKeys.STORAGE_BACKENDS);
-    Set<String> seen = new HashSet<>();
+    Set<Path> seen = new HashSet<>();
     for (String directory : directories) {
-      if (!seen.add(directory)) {
+      if (!seen.add(Path.of(directory).normalize())) {
         config.reject(CommonKeys.STORAGE_BACKENDS, "names " + directory + " twice; keep it once");
       }
     }

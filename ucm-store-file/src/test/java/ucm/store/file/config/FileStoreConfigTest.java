@@ -185,6 +185,8 @@ final class FileStoreConfigTest {
     "local_data_trans_concurrency, 0, 1 to 1024",
     "local_capacity_gb, -1, 0 or more",
     "storage_backends, /a:/b:/a, twice",
+    "storage_backends, /a:/b:/a/, twice",
+    "storage_backends, /a:/b/../a, twice",
     "store_health.failure_threshold, 0, 1 to 1024",
     "local_index_max_blocks, 0 lookup_mode=exclusive, set lookup_mode to shared"
   })
