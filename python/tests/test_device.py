@@ -41,6 +41,7 @@ def test_the_daemon_copies(own_daemon):
     assert report["opened"] == report["registrations"] == report["streams"] == "0", report
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout(daemon, layout):
     engine = ToyEngine(daemon.transfer(), layout=layout, prefix_caching=False)
@@ -53,6 +54,7 @@ def test_every_layout(daemon, layout):
     engine.close()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("broken", ["driver", "uuid", "probe", "allocation", "tensor", "handle"])
 def test_where_the_daemon_cannot_the_worker_copies(own_daemon, monkeypatch, broken):
     write = device.write
@@ -83,6 +85,7 @@ def test_where_the_daemon_cannot_the_worker_copies(own_daemon, monkeypatch, brok
     engine.close()
 
 
+@pytest.mark.usefixtures("patient")
 def test_memory_that_is_not_the_workers_is_found_out(own_daemon, monkeypatch):
     monkeypatch.setattr(device, "is_answered", lambda exported, written: False)
     engine = ToyEngine(own_daemon.transfer(), prefix_caching=False)
