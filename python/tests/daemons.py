@@ -76,6 +76,12 @@ class Daemon:
         self.process.kill()
         self.process.wait()
 
+    def kill_when_written(self):
+        """Once all that it was given is in files: until then, Cache alone has the last of it."""
+        program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
+        subprocess.run([program, "serve", "drain", "--socket", self.socket], check=True, timeout=120)
+        self.kill()
+
     def stop(self):
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()

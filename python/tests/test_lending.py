@@ -64,7 +64,7 @@ def test_blocks_are_read_in_the_memory_of_the_store_wherever_they_come_from(own_
     assert found == expected and hits > 0 and len(set(lent)) > 1
     settle(own_daemon)
     # A daemon that starts has nothing in memory.
-    own_daemon.kill()
+    own_daemon.kill_when_written()
     own_daemon.start()
     wait_connected(engine)
     del lent[:]
@@ -213,7 +213,7 @@ def test_ranks_read_their_blocks_in_place(own_daemon, layout, ranks, segments, l
     assert all(all(ranks) is (segments > 1) for ranks in told)
     assert not any(map(any, places.read()))
     epoch = engine.connector._scheduler._link.epoch
-    own_daemon.kill()
+    own_daemon.kill_when_written()
     own_daemon.start()
     wait_reading(engine, own_daemon, epoch)
     places = Places(own_daemon)
@@ -425,7 +425,7 @@ def test_a_daemon_that_starts_finds_the_memory_of_the_last_one_free(own_daemon, 
     answer(engine, "lent")
     assert len(lent_memories() - others) == 2
     settle(own_daemon)
-    own_daemon.kill()
+    own_daemon.kill_when_written()
     own_daemon.start()
     wait_connected(engine)
     wait_pages_connected(pages)
