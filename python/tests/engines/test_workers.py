@@ -36,7 +36,7 @@ def stores(llm, tell, hear):
 @pytest.mark.parametrize(
     "pipeline, layerwise",
     [
-        ("Posix", "false"),
+        pytest.param("Posix", "false", marks=pytest.mark.full),
         pytest.param("Posix", "true", marks=pytest.mark.full),
         # Each rank reads its part in the daemon's memory.
         pytest.param("Cache|Posix", "false", marks=pytest.mark.newest),
