@@ -10,6 +10,14 @@ import time
 import pytest
 
 
+def program():
+    return os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
+
+
+def ucm(*words):
+    return subprocess.run([program(), *map(str, words)], capture_output=True, text=True, timeout=300)
+
+
 class Daemon:
     """`ucm serve` of UCM_HOME, and a configuration of a test's own with blocks in files."""
 
@@ -39,10 +47,9 @@ class Daemon:
             )
 
     def start(self, **environment):
-        program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
         with open(os.path.join(self.folder, "serve.log"), "ab") as log:
             self.process = subprocess.Popen(
-                [program, "serve", "--socket", self.socket, "--staging", self.staging, *self.options],
+                [program(), "serve", "--socket", self.socket, "--staging", self.staging, *self.options],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.gpu, **environment},
@@ -78,8 +85,7 @@ class Daemon:
 
     def kill_when_written(self):
         """Once all that it was given is in files: until then, Cache alone has the last of it."""
-        program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
-        subprocess.run([program, "serve", "drain", "--socket", self.socket], check=True, timeout=120)
+        ucm("serve", "drain", "--socket", self.socket).check_returncode()
         self.kill()
 
     def stop(self):

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import socket
-import subprocess
 import threading
 import time
 import urllib.error
@@ -13,7 +12,7 @@ import urllib.request
 
 import pytest
 from conftest import private
-from daemons import Daemon
+from daemons import Daemon, ucm
 from test_end_to_end import prompts, settle, status
 from toy_engine import ToyEngine
 from ucm import protocol
@@ -21,11 +20,6 @@ from ucm import protocol
 
 pytestmark = pytest.mark.usefixtures("patient")
 BLOCK_FILES = "data/*/" + "?" * 32
-
-
-def ucm(*words):
-    program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
-    return subprocess.run([program, *map(str, words)], capture_output=True, text=True, timeout=300)
 
 
 def serve(daemon, command, *words, exits=0):
