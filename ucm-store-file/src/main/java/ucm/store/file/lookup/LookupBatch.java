@@ -15,7 +15,8 @@ import ucm.store.file.format.BlockPaths;
  */
 final class LookupBatch {
 
-  // By then a file system that is fast has answered.
+  // For so long since it was made, who waits stays awake: by then a file system that is fast has
+  // answered.
   private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
   final BlockIds ids;
@@ -24,6 +25,7 @@ final class LookupBatch {
   final boolean stopsAtMiss;
 
   private final BlockPaths paths;
+  private final long madeNanos = System.nanoTime();
 
   // Guarded by this. Those asked for that have no answer; those that are present.
   private final BitSet open;
@@ -117,11 +119,11 @@ final class LookupBatch {
    * as to be woken takes longer than most answers; and lets no others go first, which may keep the processor for long.
    */
   boolean await(long nanos) throws InterruptedException {
-    long start = System.nanoTime();
-    while (!over && System.nanoTime() - start < Math.min(nanos, AWAKE_NANOS)) {
+    long deadline = System.nanoTime() + nanos;
+    while (!over && System.nanoTime() - madeNanos < AWAKE_NANOS) {
       Thread.onSpinWait();
     }
-    return sleep(start + nanos);
+    return sleep(deadline);
   }
 
   private synchronized boolean sleep(long deadline) throws InterruptedException {
