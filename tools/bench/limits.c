@@ -4,10 +4,12 @@
 //   write, read     open, pwrite or pread, close
 //   write_checked   the same with the work that a store has: CRC32C of each step just before it, another name until the end
 //   read_checked    the same, CRC32C of each step just after it
+//   ids             access, by one thread
 //
 // Each by as many pinned threads as --threads says, in tasks as the stores get them, in two ways: "spin", whose threads never
-// sleep, so that handing a task over costs nearly nothing, and "sleep", whose threads wait for tasks as a store's do. With
-// --pause-us there is time between tasks, which is not counted. Commands on stdin, a line of JSON for each on stdout.
+// sleep, so that handing a task over costs nearly nothing, and "sleep", whose threads wait for tasks as a store's do (a look-up
+// is then of another thread than the one that wants to know, 64 ids or one at a time). With --pause-us there is time between
+// tasks, which is not counted. Commands on stdin, a line of JSON for each on stdout.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +36,8 @@
 #define RELAX() __asm__ volatile("yield")
 #endif
 
-enum { MOST_THREADS = 64, STEP = 256 << 10, NAME = 4096, ROOM_PIECE = 2 << 20 };
-enum kind { COPY_OUT, COPY_IN, WRITE, READ, WRITE_CHECKED, READ_CHECKED };
+enum { MOST_THREADS = 64, MOST_ASKED = 64, STEP = 256 << 10, NAME = 4096, ROOM_PIECE = 2 << 20 };
+enum kind { COPY_OUT, COPY_IN, WRITE, READ, WRITE_CHECKED, READ_CHECKED, ASK };
 
 static long tensor, shard, block, blocks, task_blocks, in_flight, layerwise, direct, pause_us, threads;
 static long shards, tensors, round_bytes, pool_bytes, pool_at;
@@ -65,6 +67,8 @@ static void pin(long processor) {
 // ---- threads: a task begins when `started` grows, and has ended when all threads have added to `ended`.
 
 static atomic_int started, ended, leave;
+static pthread_t others[MOST_THREADS];
+static long crew;  // The caller among them.
 static int asleep;
 
 static void wait_above(atomic_int *value, int seen) {
@@ -90,10 +94,12 @@ static void advance(atomic_int *value) {
 
 struct task {
     enum kind kind;
-    long round, first, end, shard;  // Blocks, the end exclusive; the shard when layer by layer.
+    long round, first, end, shard;  // Blocks or names, the end exclusive; the shard when layer by layer.
     const char *tag;                // Of the files' names.
 };
 static struct task task;
+static char asked[MOST_ASKED][NAME];
+static int known;
 
 static void crc(const char *bytes, long length) {
     // Three sums side by side, as the instruction has a latency of three.
@@ -185,8 +191,21 @@ static void file(long b, long first, long count) {
     }
 }
 
+static void ask(long i) {
+    if ((access(asked[i], F_OK) == 0) != known) {
+        fail(asked[i]);
+    }
+}
+
 static void part(long me) {
-    for (long b = task.first + me; b < task.end; b += threads) {
+    if (task.kind == ASK) {
+        // By the last one: a store's caller is never inside the file system.
+        for (long i = task.first; me == crew - 1 && i < task.end; i++) {
+            ask(i);
+        }
+        return;
+    }
+    for (long b = task.first + me; b < task.end; b += crew) {
         if (task.kind > COPY_IN) {
             file(b, layerwise ? task.shard : 0, layerwise ? 1 : shards);
         } else if (layerwise) {
@@ -212,18 +231,40 @@ static void *worker(void *number) {
     }
 }
 
-// Nanoseconds of a round, without the pauses between tasks.
-static uint64_t timed(enum kind kind, int sleeps, long round, const char *tag) {
-    pthread_t others[MOST_THREADS];
+static void gather(long count, int sleeps) {
     asleep = sleeps;
+    crew = count < threads ? count : threads;
     atomic_store(&started, 0);
     atomic_store(&leave, 0);
-    for (long i = 1; i < threads; i++) {
+    for (long i = 1; i < crew; i++) {
         if (pthread_create(&others[i], NULL, worker, (void *)i)) {
             fail("thread");
         }
     }
     usleep(1000);  // They are there, and wait.
+}
+
+static void work(struct task next) {
+    task = next;
+    atomic_store(&ended, 0);
+    advance(&started);
+    part(0);
+    for (int seen = atomic_load(&ended); seen < crew - 1; seen = atomic_load(&ended)) {
+        wait_above(&ended, seen);
+    }
+}
+
+static void dismiss(void) {
+    atomic_store(&leave, 1);
+    advance(&started);
+    for (long i = 1; i < crew; i++) {
+        pthread_join(others[i], NULL);
+    }
+}
+
+// Nanoseconds of a round, without the pauses between tasks.
+static uint64_t timed(enum kind kind, int sleeps, long round, const char *tag) {
+    gather(threads, sleeps);
     uint64_t spent = 0;
     long group = layerwise ? 1 : task_blocks * in_flight;
     long tasks = layerwise ? shards : (blocks + group - 1) / group;
@@ -234,20 +275,10 @@ static uint64_t timed(enum kind kind, int sleeps, long round, const char *tag) {
         uint64_t begin = now();
         long first = layerwise ? 0 : i * group;
         long end = layerwise || first + group > blocks ? blocks : first + group;
-        task = (struct task){kind, round, first, end, i, tag};
-        atomic_store(&ended, 0);
-        advance(&started);
-        part(0);
-        for (int seen = atomic_load(&ended); seen < threads - 1; seen = atomic_load(&ended)) {
-            wait_above(&ended, seen);
-        }
+        work((struct task){kind, round, first, end, i, tag});
         spent += now() - begin;
     }
-    atomic_store(&leave, 1);
-    advance(&started);
-    for (long i = 1; i < threads; i++) {
-        pthread_join(others[i], NULL);
-    }
+    dismiss();
     return spent;
 }
 
@@ -311,32 +342,39 @@ static void move(const char *what, long round) {
     puts("}");
 }
 
-// access(2) by one thread: ids a second.
-static double asked(long round, int known) {
+// access(2) by the caller, or, asleep, by a thread that it asks for `each` ids and waits for: ids a second.
+static double rate(long round, int are_known, int sleeps, long each) {
     static long absent;
-    static char names[16][NAME];
     uint64_t spent = 0;
     long count = 0;
+    known = are_known;
+    gather(sleeps ? 2 : 1, sleeps);
     do {
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < MOST_ASKED; i++) {
             if (known) {
-                task.round = round;
-                task.tag = "p0";
-                name(names[i], (count + i) % blocks, "");
+                task = (struct task){ASK, round, 0, 0, 0, "p0"};
+                name(asked[i], (count + i) % blocks, "");
             } else {
-                file_name(names[i], absent++, "");
+                file_name(asked[i], absent++, "");
             }
         }
         uint64_t begin = now();
-        for (int i = 0; i < 16; i++) {
-            if ((access(names[i], F_OK) == 0) != known) {
-                fail("access");
-            }
+        for (long i = 0; i < MOST_ASKED; i += each) {
+            work((struct task){ASK, round, i, i + each, 0, ""});
         }
         spent += now() - begin;
-        count += 16;
+        count += MOST_ASKED;
     } while (spent < 20 * 1000000);
+    dismiss();
     return count * 1e9 / spent;
+}
+
+static void look_up(const char *what, long round) {
+    head(what, round);
+    printf(",\"known_ids_s\":%.0f", rate(round, 1, 0, MOST_ASKED));
+    printf(",\"unknown_ids_s\":%.0f", rate(round, 0, 0, MOST_ASKED));
+    printf(",\"unknown_ids_s_asleep\":%.0f", rate(round, 0, 1, MOST_ASKED));
+    printf(",\"unknown_calls_s_asleep\":%.0f}\n", rate(round, 0, 1, 1));
 }
 
 static const char *text(int count, char **words, const char *key, const char *otherwise) {
@@ -405,8 +443,7 @@ int main(int count, char **words) {
         if (!strcmp(what, "dump") || !strcmp(what, "load")) {
             move(what, round);
         } else if (!strcmp(what, "lookup")) {
-            head(what, round);
-            printf(",\"known_ids_s\":%.0f,\"unknown_ids_s\":%.0f}\n", asked(round, 1), asked(round, 0));
+            look_up(what, round);
         } else if (!strcmp(what, "quit")) {
             head(what, 0);
             puts("}");

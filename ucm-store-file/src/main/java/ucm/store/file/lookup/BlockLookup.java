@@ -57,6 +57,7 @@ public final class BlockLookup implements AutoCloseable {
   private final List<ForkJoinPool> threads = new ArrayList<>();
   private final ThreadLocal<NativePath> threadPath = ThreadLocal.withInitial(NativePath::new);
   private final Set<LookupBatch> waiting = ConcurrentHashMap.newKeySet();
+  private final Wakefulness wakefulness = new Wakefulness();
   private final RecentFaults recentErrors;
 
   /** Starts no thread yet. */
@@ -222,13 +223,17 @@ public final class BlockLookup implements AutoCloseable {
     long wait = FIRST_WAIT_NANOS;
     int joining = 1;
     for (long left = timeoutNanos; left > 0; left = deadline - System.nanoTime()) {
+      boolean isFirst = wait == FIRST_WAIT_NANOS;
       for (int i = 0; i < runs.size(); i++) {
         ForkJoinPool pool = threads.get(i);
         // Where more calls wait already, all threads are held.
-        boolean mayJoin = wait == FIRST_WAIT_NANOS || pool.getQueuedSubmissionCount() < concurrency;
+        boolean mayJoin = isFirst || pool.getQueuedSubmissionCount() < concurrency;
         for (int n = 0; mayJoin && n < joining && batch.hasMore(i); n++) {
           pool.execute(runs.get(i));
         }
+      }
+      if (isFirst) {
+        wakefulness.stay(batch::isOver);
       }
       if (batch.await(Math.min(left, wait))) {
         return;

@@ -15,17 +15,12 @@ import ucm.store.file.format.BlockPaths;
  */
 final class LookupBatch {
 
-  // For so long since it was made, who waits stays awake: by then a file system that is fast has
-  // answered.
-  private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
-
   final BlockIds ids;
 
   /** Whether nothing after the first absent block matters. */
   final boolean stopsAtMiss;
 
   private final BlockPaths paths;
-  private final long madeNanos = System.nanoTime();
 
   // Guarded by this. Those asked for that have no answer; those that are present.
   private final BitSet open;
@@ -114,20 +109,15 @@ final class LookupBatch {
     notifyAll();
   }
 
-  /**
-   * Waits for the end of the batch, no longer than some time; returns whether it has ended. At first it stays awake,
-   * as to be woken takes longer than most answers; and lets no others go first, which may keep the processor for long.
-   */
-  boolean await(long nanos) throws InterruptedException {
-    long deadline = System.nanoTime() + nanos;
-    while (!over && System.nanoTime() - madeNanos < AWAKE_NANOS) {
-      Thread.onSpinWait();
-    }
-    return sleep(deadline);
+  /** Whether the batch has ended; waits for no lock. */
+  boolean isOver() {
+    return over;
   }
 
-  private synchronized boolean sleep(long deadline) throws InterruptedException {
-    long left = deadline - System.nanoTime();
+  /** Waits for the end of the batch, no longer than some time; returns whether it has ended. */
+  synchronized boolean await(long nanos) throws InterruptedException {
+    long deadline = System.nanoTime() + nanos;
+    long left = nanos;
     while (!over && left > 0) {
       TimeUnit.NANOSECONDS.timedWait(this, left);
       left = deadline - System.nanoTime();
