@@ -17,7 +17,10 @@ final class Wakefulness {
   private int asleep;
   private int left;
 
-  /** Stays awake until something is so, if that may help; lets no other thread go first, which may keep the processor for long. */
+  /**
+   * Stays awake until something is so, if that may help; lets no other thread go first, which may keep the
+   * processor for long.
+   */
   void stay(BooleanSupplier isSo) {
     if (!mayHelp()) {
       return;
@@ -29,11 +32,15 @@ final class Wakefulness {
     note(isSo.getAsBoolean());
   }
 
-  synchronized boolean mayHelp() {
-    return left == 0 || left-- == 0;
+  private synchronized boolean mayHelp() {
+    if (left == 0) {
+      return true;
+    }
+    left--;
+    return false;
   }
 
-  synchronized void note(boolean hasHelped) {
+  private synchronized void note(boolean hasHelped) {
     asleep = hasHelped ? 0 : Math.min(2 * asleep + 1, MOST_ASLEEP);
     left = asleep;
   }
