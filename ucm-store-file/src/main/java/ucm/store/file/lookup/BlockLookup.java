@@ -57,7 +57,9 @@ public final class BlockLookup implements AutoCloseable {
   private final List<ForkJoinPool> threads = new ArrayList<>();
   private final ThreadLocal<NativePath> threadPath = ThreadLocal.withInitial(NativePath::new);
   private final Set<LookupBatch> waiting = ConcurrentHashMap.newKeySet();
-  private final Wakefulness wakefulness = new Wakefulness();
+  // Apart, as those that stop at a miss mostly ask for one id, and the others for each.
+  private final Wakefulness ofPrefixes = new Wakefulness();
+  private final Wakefulness ofOthers = new Wakefulness();
   private final RecentFaults recentErrors;
 
   /** Starts no thread yet. */
@@ -233,7 +235,7 @@ public final class BlockLookup implements AutoCloseable {
         }
       }
       if (isFirst) {
-        wakefulness.stay(batch::isOver);
+        (batch.stopsAtMiss ? ofPrefixes : ofOthers).stay(batch::isOver);
       }
       if (batch.await(Math.min(left, wait))) {
         return;
