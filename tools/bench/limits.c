@@ -8,7 +8,7 @@
 //
 // Each by as many pinned threads as --threads says, in tasks as the stores get them, in two ways: "spin", whose threads never
 // sleep, so that handing a task over costs nearly nothing, and "sleep", whose threads wait for tasks as a store's do (a look-up
-// is then of another thread than the one that wants to know, 64 ids or one at a time). With --pause-us there is time between
+// is then of another thread than the one that wants to know, all ids or one at a time). With --pause-us there is time between
 // tasks, which is not counted. Commands on stdin, a line of JSON for each on stdout.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -360,7 +360,7 @@ static double rate(long round, int are_known, int sleeps, long each) {
         }
         uint64_t begin = now();
         for (long i = 0; i < MOST_ASKED; i += each) {
-            work((struct task){ASK, round, i, i + each, 0, ""});
+            work((struct task){ASK, round, i, i + each < MOST_ASKED ? i + each : MOST_ASKED, 0, ""});
         }
         spent += now() - begin;
         count += MOST_ASKED;
@@ -369,11 +369,13 @@ static double rate(long round, int are_known, int sleeps, long each) {
     return count * 1e9 / spent;
 }
 
+// Of as many ids at once as a look-up of the stores has.
 static void look_up(const char *what, long round) {
+    long ids = blocks < MOST_ASKED ? blocks : MOST_ASKED;
     head(what, round);
-    printf(",\"known_ids_s\":%.0f", rate(round, 1, 0, MOST_ASKED));
-    printf(",\"unknown_ids_s\":%.0f", rate(round, 0, 0, MOST_ASKED));
-    printf(",\"unknown_ids_s_asleep\":%.0f", rate(round, 0, 1, MOST_ASKED));
+    printf(",\"known_ids_s\":%.0f", rate(round, 1, 0, ids));
+    printf(",\"unknown_ids_s\":%.0f", rate(round, 0, 0, ids));
+    printf(",\"unknown_ids_s_asleep\":%.0f", rate(round, 0, 1, ids));
     printf(",\"unknown_calls_s_asleep\":%.0f}\n", rate(round, 0, 1, 1));
 }
 
